@@ -1,0 +1,85 @@
+package events
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// Scope says what becomes of an event's effect when the head of a session moves (design §4).
+type Scope string
+
+// Scopes.
+const (
+	ScopeSession Scope = "session" // linear, never undone
+	ScopePath    Scope = "path"    // follows the head
+)
+
+// Effect says from when on an event counts.
+type Effect string
+
+// Effects.
+const (
+	AtOnce   Effect = "at-once"
+	OnCommit Effect = "on-commit" // only at the ExecutionCommitted of its execution, in order
+)
+
+// View is who may be shown an event. It is the only way out to view, socket, replay and export.
+type View string
+
+// View levels, from narrow to wide. ViewSeat events name their seat in the metadata.
+const (
+	ViewOperator View = "operator"
+	ViewHost     View = "host"
+	ViewSeat     View = "seat"
+	ViewAll      View = "all"
+)
+
+// Entry describes one event type.
+type Entry struct {
+	Type          string
+	SchemaVersion uint32 // the version written today; older ones pass the upcasters
+	New           func() proto.Message
+	Scope         Scope
+	Effect        Effect
+	View          View
+	Frames        []string // protocol events a viewer may get from it
+	Projections   []string // folds and read models that read it
+}
+
+func entry[T proto.Message](typ string, newT func() T, scope Scope, effect Effect, view View, frames, projections []string) Entry {
+	return Entry{typ, 1, func() proto.Message { return newT() }, scope, effect, view, frames, projections}
+}
+
+// Catalogue lists every event type there is, in the order of the design's table. Tests walk it.
+var Catalogue = []Entry{
+	entry("SessionCreated", func() *eventsv1.SessionCreated { return new(eventsv1.SessionCreated) }, ScopeSession, AtOnce, ViewAll, nil, []string{"session", "sessions"}),
+	entry("SessionPaused", func() *eventsv1.SessionPaused { return new(eventsv1.SessionPaused) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
+	entry("SessionResumed", func() *eventsv1.SessionResumed { return new(eventsv1.SessionResumed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
+	entry("SessionEnded", func() *eventsv1.SessionEnded { return new(eventsv1.SessionEnded) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
+	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session"}),
+
+	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
+
+	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started"}, []string{"session", "sessions"}),
+	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.committed"}, []string{"session", "history", "sessions", "messages"}),
+	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"execution.failed"}, []string{"session", "sessions", "messages"}),
+	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.failed"}, []string{"session", "sessions", "messages"}),
+
+	entry("NarrativeAppended", func() *eventsv1.NarrativeAppended { return new(eventsv1.NarrativeAppended) }, ScopePath, OnCommit, ViewAll, []string{"narrative.completed"}, []string{"history", "messages"}),
+	entry("MessageAppended", func() *eventsv1.MessageAppended { return new(eventsv1.MessageAppended) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
+	entry("InteractionRequested", func() *eventsv1.InteractionRequested { return new(eventsv1.InteractionRequested) }, ScopePath, OnCommit, ViewAll, []string{"interaction.requested"}, []string{"interactions", "messages"}),
+	entry("UIRendered", func() *eventsv1.UIRendered { return new(eventsv1.UIRendered) }, ScopePath, OnCommit, ViewAll, []string{"ui.rendered"}, []string{"history", "messages"}),
+	entry("DomainEventEmitted", func() *eventsv1.DomainEventEmitted { return new(eventsv1.DomainEventEmitted) }, ScopePath, OnCommit, ViewAll, []string{"event.emitted"}, nil),
+
+	entry("CharacterSchemaSet", func() *eventsv1.CharacterSchemaSet { return new(eventsv1.CharacterSchemaSet) }, ScopePath, OnCommit, ViewAll, []string{"character-schema.changed"}, []string{"characters"}),
+	entry("CharacterUpserted", func() *eventsv1.CharacterUpserted { return new(eventsv1.CharacterUpserted) }, ScopePath, OnCommit, ViewAll, []string{"character.upserted"}, []string{"characters"}),
+	entry("LorebookUpserted", func() *eventsv1.LorebookUpserted { return new(eventsv1.LorebookUpserted) }, ScopePath, OnCommit, ViewOperator, nil, []string{"lorebook"}),
+
+	entry("PluginDataChanged", func() *eventsv1.PluginDataChanged { return new(eventsv1.PluginDataChanged) }, ScopePath, OnCommit, ViewAll, []string{"plugin-data.changed"}, []string{"plugindata"}),
+
+	entry("PhaseAdvanced", func() *eventsv1.PhaseAdvanced { return new(eventsv1.PhaseAdvanced) }, ScopePath, OnCommit, ViewAll, nil, []string{"session", "sessions"}),
+	entry("SetupRuntimeChanged", func() *eventsv1.SetupRuntimeChanged { return new(eventsv1.SetupRuntimeChanged) }, ScopePath, OnCommit, ViewAll, nil, []string{"session"}),
+	entry("PlayerTurnCounted", func() *eventsv1.PlayerTurnCounted { return new(eventsv1.PlayerTurnCounted) }, ScopePath, OnCommit, ViewAll, nil, []string{"session", "sessions"}),
+	entry("TriggerLedgerUpdated", func() *eventsv1.TriggerLedgerUpdated { return new(eventsv1.TriggerLedgerUpdated) }, ScopePath, OnCommit, ViewOperator, nil, []string{"session"}),
+}
