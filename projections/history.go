@@ -1,0 +1,155 @@
+package projections
+
+import (
+	"time"
+
+	"github.com/benbjohnson/immutable"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// HotMessages is how many of the newest messages the hot state keeps; older ones are read from the log on demand.
+const HotMessages = 500
+
+// Roles and sources of a message (seed: turn-pipeline.txt §6.3).
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+
+	SourcePlayer  = "player"
+	SourceStory   = "story"
+	SourceRuntime = "runtime"
+)
+
+// Message is one row of the conversation. Only committed turns have rows.
+type Message struct {
+	ID          string         `json:"id"`
+	TurnID      string         `json:"turnId"`
+	Version     events.Version `json:"version"` // of the event that made the row; rows stand in this order
+	LogicalTurn uint32         `json:"logicalTurn"`
+	Role        string         `json:"role"`
+	Source      string         `json:"source"`
+	RuntimeID   string         `json:"runtimeId,omitempty"`
+	PluginID    string         `json:"pluginId,omitempty"`
+	Text        string         `json:"text"`
+	Segments    []Segment      `json:"segments,omitempty"`
+	Presence    []string       `json:"presence,omitempty"`
+	Truncated   bool           `json:"truncated,omitempty"`
+	Actions     []Action       `json:"actions,omitempty"`
+	Blocks      []RawJSON      `json:"blocks,omitempty"`
+	At          time.Time      `json:"at"`
+}
+
+// Segment is a paragraph of the story.
+type Segment struct {
+	Kind        string `json:"kind"`
+	Text        string `json:"text"`
+	Speaker     string `json:"speaker,omitempty"`
+	CharacterID string `json:"characterId,omitempty"`
+}
+
+// History is the conversation, oldest first, of which the newest HotMessages are kept.
+type History struct {
+	messages *immutable.List[Message]
+	Dropped  int // how many older rows there are in the log
+	Stories  int // story rows ever committed
+	Players  int // player rows ever committed
+}
+
+// Len is the number of rows kept.
+func (h History) Len() int {
+	if h.messages == nil {
+		return 0
+	}
+	return h.messages.Len()
+}
+
+// At is the i-th kept row, oldest first.
+func (h History) At(i int) Message { return h.messages.Get(i) }
+
+// Tail gives the newest n rows, oldest first.
+func (h History) Tail(n int) []Message {
+	from := max(0, h.Len()-n)
+	out := make([]Message, 0, h.Len()-from)
+	for i := from; i < h.Len(); i++ {
+		out = append(out, h.messages.Get(i))
+	}
+	return out
+}
+
+// Find gives a kept row by its id.
+func (h History) Find(id string) (Message, bool) {
+	if i := h.index(id); i >= 0 {
+		return h.messages.Get(i), true
+	}
+	return Message{}, false
+}
+
+func (h History) index(id string) int {
+	for i := h.Len() - 1; i >= 0; i-- {
+		if h.messages.Get(i).ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (h History) append(m Message) History {
+	if h.messages == nil {
+		h.messages = immutable.NewList[Message]()
+	}
+	h.messages = h.messages.Append(m)
+	if over := h.messages.Len() - HotMessages; over > 0 {
+		h.messages = h.messages.Slice(over, h.messages.Len())
+		h.Dropped += over
+	}
+	return h
+}
+
+func (h History) appendPlayer(r events.Recorded, in Input) History {
+	if in.Rendered == "" {
+		return h
+	}
+	h.Players++
+	return h.append(Message{
+		ID: in.MessageID, TurnID: in.ExecutionID, Version: in.Version, LogicalTurn: r.Metadata.GetLogicalTurn(),
+		Role: RoleUser, Source: SourcePlayer, Text: in.Rendered, Actions: in.Actions, At: in.At,
+	})
+}
+
+func (h History) apply(r events.Recorded, msg proto.Message) History {
+	row := Message{TurnID: r.Metadata.GetCausationId(), Version: r.Version, LogicalTurn: r.Metadata.GetLogicalTurn(), At: r.RecordedAt}
+	switch m := msg.(type) {
+	case *eventsv1.NarrativeAppended:
+		row.ID, row.Role, row.Source = m.MessageId, RoleAssistant, SourceStory
+		row.RuntimeID, row.PluginID, row.Text, row.Truncated, row.Presence = m.RuntimeId, m.PluginId, m.Text, m.Truncated, m.Presence
+		for _, sg := range m.Segments {
+			row.Segments = append(row.Segments, Segment{sg.Kind, sg.Text, sg.Speaker, sg.CharacterId})
+		}
+		h.Stories++
+		return h.append(row)
+	case *eventsv1.MessageAppended:
+		row.ID, row.Role, row.Source = m.MessageId, m.Role, SourceRuntime
+		row.RuntimeID, row.PluginID, row.Text = m.RuntimeId, m.PluginId, m.Text
+		return h.append(row)
+	case *eventsv1.InteractionRequested:
+		// A row without text carries the form of a run that said nothing.
+		if h.index(m.MessageId) < 0 {
+			row.ID, row.Role, row.Source, row.RuntimeID, row.PluginID = m.MessageId, RoleAssistant, SourceRuntime, m.RuntimeId, m.PluginId
+			return h.append(row)
+		}
+	case *eventsv1.UIRendered:
+		i := h.index(m.MessageId)
+		if i < 0 {
+			row.ID, row.Role, row.Source, row.RuntimeID, row.PluginID = m.MessageId, RoleAssistant, SourceRuntime, m.RuntimeId, m.PluginId
+			row.Blocks = []RawJSON{RawJSON(m.Render)}
+			return h.append(row)
+		}
+		old := h.messages.Get(i)
+		old.Blocks = append(old.Blocks[:len(old.Blocks):len(old.Blocks)], RawJSON(m.Render))
+		h.messages = h.messages.Set(i, old)
+	}
+	return h
+}

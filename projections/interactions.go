@@ -1,0 +1,115 @@
+package projections
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// Interaction states.
+const (
+	InteractionOpen     = "open"
+	InteractionAnswered = "answered"
+	InteractionVoid     = "void"
+)
+
+// maxClosedInteractions is how many answered or void interactions the hot state keeps.
+const maxClosedInteractions = 64
+
+// Interaction is a question to the player and, once given, its answer.
+type Interaction struct {
+	InteractionRef
+	MessageID string         `json:"messageId"`
+	RuntimeID string         `json:"runtimeId"`
+	PluginID  string         `json:"pluginId"`
+	Block     RawJSON        `json:"block"`
+	Status    string         `json:"status"`
+	Values    RawJSON        `json:"values,omitempty"`
+	Version   events.Version `json:"version"` // of the request, then of the answer
+}
+
+// Interactions are the questions of a session, oldest first.
+type Interactions []Interaction
+
+// Find gives an interaction by the execution that asked and its id.
+func (is Interactions) Find(turnID, interactionID string) (Interaction, bool) {
+	for i := len(is) - 1; i >= 0; i-- {
+		if is[i].TurnID == turnID && is[i].InteractionID == interactionID {
+			return is[i], true
+		}
+	}
+	return Interaction{}, false
+}
+
+// Open gives the questions that wait for an answer; plugin "" means any.
+func (is Interactions) Open(plugin string) []Interaction {
+	var out []Interaction
+	for _, i := range is {
+		if i.Status == InteractionOpen && (plugin == "" || i.PluginID == plugin) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// LastAnswered gives the newest answer to an interaction of a plugin that is not void.
+func (is Interactions) LastAnswered(plugin string) (Interaction, bool) {
+	best := -1
+	for i := range is {
+		if is[i].Status == InteractionAnswered && is[i].PluginID == plugin && (best < 0 || is[i].Version >= is[best].Version) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return Interaction{}, false
+	}
+	return is[best], true
+}
+
+func (is Interactions) apply(r events.Recorded, msg proto.Message) Interactions {
+	switch m := msg.(type) {
+	case *eventsv1.InteractionRequested:
+		out := make(Interactions, 0, len(is)+1)
+		closed := 0
+		for i := len(is) - 1; i >= 0; i-- { // newest first, to keep the newest closed ones
+			x := is[i]
+			if x.InteractionID == m.InteractionId && x.PluginID == m.PluginId {
+				x.Status = InteractionVoid
+			}
+			if x.Status != InteractionOpen {
+				if closed++; closed > maxClosedInteractions {
+					continue
+				}
+			}
+			out = append(out, x)
+		}
+		for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+			out[i], out[j] = out[j], out[i]
+		}
+		return append(out, Interaction{
+			InteractionRef: InteractionRef{TurnID: m.TurnId, InteractionID: m.InteractionId, Type: m.Type},
+			MessageID:      m.MessageId, RuntimeID: m.RuntimeId, PluginID: m.PluginId, Block: RawJSON(m.Block),
+			Status: InteractionOpen, Version: r.Version,
+		})
+	case *eventsv1.ActionsSubmitted:
+		var out Interactions
+		for _, a := range m.Actions {
+			if a.Interaction == nil {
+				continue
+			}
+			if out == nil {
+				out = append(Interactions(nil), is...)
+			}
+			for i := range out {
+				if out[i].TurnID == a.Interaction.TurnId && out[i].InteractionID == a.Interaction.InteractionId && out[i].Status == InteractionOpen {
+					out[i].Status, out[i].Values, out[i].Version = InteractionAnswered, RawJSON(a.Fields), r.Version
+				}
+			}
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return is
+}

@@ -1,0 +1,49 @@
+package projections
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// LoreEntry is a lorebook entry with its owner; (owner, id) is its identity (seed: turn-pipeline.txt §6.2).
+type LoreEntry struct {
+	OwnerKind      string   `json:"ownerKind"` // world | player | plugin
+	OwnerPlugin    string   `json:"ownerPlugin,omitempty"`
+	ID             string   `json:"id"`
+	Keys           []string `json:"keys,omitempty"`
+	Content        string   `json:"content"`
+	Strategy       string   `json:"strategy"`
+	Position       string   `json:"position,omitempty"`
+	InsertionOrder int32    `json:"insertionOrder,omitempty"`
+	Enabled        bool     `json:"enabled"`
+	Extra          RawJSON  `json:"extra,omitempty"`
+}
+
+// Lorebook is all entries in the order they came.
+type Lorebook []LoreEntry
+
+func (l Lorebook) apply(msg proto.Message) Lorebook {
+	m, ok := msg.(*eventsv1.LorebookUpserted)
+	if !ok {
+		return l
+	}
+	out := slices.Clone(l)
+	for _, e := range m.Entries {
+		x := LoreEntry{
+			OwnerKind: m.GetOwner().GetKind(), OwnerPlugin: m.GetOwner().GetPluginId(), ID: e.Id, Keys: e.Keys, Content: e.Content,
+			Strategy: e.Strategy, Position: e.Position, InsertionOrder: e.InsertionOrder, Enabled: e.Enabled, Extra: RawJSON(e.Extra),
+		}
+		same := func(y LoreEntry) bool {
+			return y.OwnerKind == x.OwnerKind && y.OwnerPlugin == x.OwnerPlugin && y.ID == x.ID
+		}
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i] = x
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package projections
+
+import (
+	"encoding/json"
+
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/events"
+)
+
+// Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
+// It is the fold of State, without keeping what the tables keep.
+type Rows struct {
+	state State // version, session and staged events only
+}
+
+// Session is the session record.
+func (x Rows) Session() Session { return x.state.Session }
+
+// Version is the version of the last event applied.
+func (x Rows) Version() events.Version { return x.state.Version }
+
+// Apply folds one event and gives the messages it committed.
+func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
+	next, err := Apply(x.state, r)
+	if err != nil {
+		return x, nil, err
+	}
+	messages := next.History.Tail(next.History.Len())
+	return Rows{State{Version: next.Version, LastID: next.LastID, Session: next.Session, staged: next.staged}}, messages, nil
+}
+
+// Encode writes the fold out for the table.
+func (x Rows) Encode() ([]byte, error) { return x.state.Encode() }
+
+// DecodeRows reads it back.
+func DecodeRows(b []byte) (Rows, error) {
+	s, err := DecodeState(b)
+	return Rows{s}, err
+}
+
+// EncodeMessage writes a message for a table.
+func EncodeMessage(m Message) ([]byte, error) {
+	b, err := json.Marshal(m)
+	return b, errors.Wrapf(err, "encode message %s", m.ID)
+}
+
+// DecodeMessage reads it back.
+func DecodeMessage(b []byte) (Message, error) {
+	var m Message
+	err := json.Unmarshal(b, &m)
+	return m, errors.Wrap(err, "decode message")
+}

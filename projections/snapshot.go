@@ -1,0 +1,91 @@
+package projections
+
+import (
+	"encoding/json"
+
+	"github.com/benbjohnson/immutable"
+	"github.com/pkg/errors"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// ErrStaleSnapshot: the snapshot was made by folds of another meaning, or is damaged.
+var ErrStaleSnapshot = errors.New("projections: snapshot does not fit these folds")
+
+// snapshot is State written out. Its bytes are canonical: equal states have equal bytes.
+type snapshot struct {
+	Fingerprint  string         `json:"fingerprint"`
+	Version      events.Version `json:"version"`
+	LastID       string         `json:"lastId"`
+	Session      Session        `json:"session"`
+	Messages     []Message      `json:"messages"`
+	Dropped      int            `json:"dropped"`
+	Stories      int            `json:"stories"`
+	Players      int            `json:"players"`
+	Interactions Interactions   `json:"interactions"`
+	Characters   Characters     `json:"characters"`
+	Lorebook     Lorebook       `json:"lorebook"`
+	PluginData   []PluginRecord `json:"pluginData"`
+	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
+}
+
+// Encode writes a state out. The bytes are canonical, so that two states are the same iff their bytes are.
+func (s State) Encode() ([]byte, error) {
+	sn := snapshot{
+		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Messages: s.History.Tail(s.History.Len()),
+		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
+		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""),
+	}
+	for _, st := range s.staged {
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(events.ToEnvelope(st.recorded))
+		if err != nil {
+			return nil, errors.Wrap(err, "encode staged event")
+		}
+		sn.Staged = append(sn.Staged, b)
+	}
+	b, err := json.Marshal(sn)
+	return b, errors.Wrap(err, "encode snapshot")
+}
+
+// DecodeState reads a state back. ErrStaleSnapshot means: fold from the beginning instead.
+func DecodeState(b []byte) (State, error) {
+	var sn snapshot
+	if err := json.Unmarshal(b, &sn); err != nil {
+		return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
+	}
+	if sn.Fingerprint != Fingerprint {
+		return State{}, errors.Wrapf(ErrStaleSnapshot, "made by %q, these are %q", sn.Fingerprint, Fingerprint)
+	}
+	s := State{
+		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Interactions: sn.Interactions, Characters: sn.Characters,
+		Lorebook: sn.Lorebook, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
+	}
+	if len(sn.Messages) > 0 {
+		s.History.messages = immutable.NewList(sn.Messages...)
+	}
+	if len(sn.PluginData) > 0 {
+		build := immutable.NewSortedMapBuilder[string, PluginRecord](nil)
+		for _, rec := range sn.PluginData {
+			build.Set(dataKey(rec.PluginID, rec.Namespace, rec.Key), rec)
+		}
+		s.PluginData = PluginData{build.Map()}
+	}
+	for _, b := range sn.Staged {
+		var env eventsv1.Envelope
+		if err := proto.Unmarshal(b, &env); err != nil {
+			return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
+		}
+		r, err := events.FromEnvelope(&env)
+		if err != nil {
+			return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
+		}
+		msg, err := events.Decode(r.Event)
+		if err != nil {
+			return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
+		}
+		s.staged = append(s.staged, stagedEvent{env.Metadata.GetCausationId(), r, msg})
+	}
+	return s, nil
+}

@@ -1,0 +1,99 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/projections"
+)
+
+// Sessions lists all sessions, newest activity first.
+func (m *ReadModels) Sessions(ctx context.Context) ([]projections.Session, error) {
+	rows, err := m.read.QueryContext(ctx, `SELECT fold FROM sessions ORDER BY updated_at DESC, id`)
+	if err != nil {
+		return nil, errors.Wrap(err, "list sessions")
+	}
+	defer rows.Close()
+	var out []projections.Session
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, errors.Wrap(err, "list sessions")
+		}
+		f, err := projections.DecodeRows(b)
+		if err != nil {
+			return nil, errors.Wrap(err, "list sessions")
+		}
+		out = append(out, f.Session())
+	}
+	return out, errors.Wrap(rows.Err(), "list sessions")
+}
+
+// Messages gives at most limit messages of a session before a stream version (0: the newest), oldest first.
+func (m *ReadModels) Messages(ctx context.Context, sessionID string, before uint64, limit int) ([]projections.Message, error) {
+	if before == 0 || before > math.MaxInt64 {
+		before = math.MaxInt64
+	}
+	rows, err := m.read.QueryContext(ctx,
+		`SELECT body FROM messages WHERE session = ? AND version < ? ORDER BY version DESC LIMIT ?`, sessionID, int64(before), limit)
+	if err != nil {
+		return nil, errors.Wrapf(err, "read messages of session %s", sessionID)
+	}
+	defer rows.Close()
+	var out []projections.Message
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, errors.Wrapf(err, "read messages of session %s", sessionID)
+		}
+		msg, err := projections.DecodeMessage(b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, msg)
+	}
+	slices.Reverse(out)
+	return out, errors.Wrapf(rows.Err(), "read messages of session %s", sessionID)
+}
+
+// keptSnapshots is how many snapshots a session keeps.
+const keptSnapshots = 3
+
+// Save keeps a snapshot of hot state and drops old ones.
+func (m *ReadModels) Save(ctx context.Context, sessionID string, s projections.State) error {
+	b, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	return m.tx(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO snapshots (session, version, fold, state) VALUES (?, ?, ?, ?)`,
+			sessionID, int64(s.Version), projections.Fingerprint, b); err != nil {
+			return errors.Wrapf(err, "save snapshot of session %s", sessionID)
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM snapshots WHERE session = ? AND version NOT IN
+			(SELECT version FROM snapshots WHERE session = ? ORDER BY version DESC LIMIT ?)`, sessionID, sessionID, keptSnapshots)
+		return errors.Wrapf(err, "drop old snapshots of session %s", sessionID)
+	})
+}
+
+// Load gives the newest snapshot that these folds made; one that does not fit is no snapshot.
+func (m *ReadModels) Load(ctx context.Context, sessionID string) (projections.State, bool, error) {
+	var b []byte
+	err := m.read.QueryRowContext(ctx, `SELECT state FROM snapshots WHERE session = ? AND fold = ? ORDER BY version DESC LIMIT 1`,
+		sessionID, projections.Fingerprint).Scan(&b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return projections.State{}, false, nil
+	}
+	if err != nil {
+		return projections.State{}, false, errors.Wrapf(err, "load snapshot of session %s", sessionID)
+	}
+	s, err := projections.DecodeState(b)
+	if errors.Is(err, projections.ErrStaleSnapshot) {
+		return projections.State{}, false, nil
+	}
+	return s, err == nil, err
+}
