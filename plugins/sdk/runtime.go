@@ -1,0 +1,170 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Runtime is what a handler, a guard and a tool get to know about the run they belong to (ctx in the seeds). Everything
+// in it is a read view: writes are proposals in the result or buffered through PluginData.
+type Runtime struct {
+	SessionID     string
+	TurnID        string
+	RunID         string
+	PluginID      string
+	RuntimeID     string
+	Locale        string // content language of the session, BCP 47
+	LogicalTurn   int    // fixed when the execution started
+	PlayerMessage string // the rendered input of this execution, "" when there is none
+	PlayerActions []Action
+	Messages      Messages // the plugin's own translations in the session's language
+	World         World
+	PluginData    PluginData
+	Inputs        map[string]Input
+	Activation    json.RawMessage // payload of a manual or event run; null for a stage run
+	Settings      map[string]json.RawMessage
+	// LastPlayerInput is the newest answer to an interaction of this plugin that is not void, or nil.
+	LastPlayerInput *PlayerInput
+	// OpenInteractions are the plugin's own interactions that still wait for an answer.
+	OpenInteractions []OpenInteraction
+	Tools            ToolCaller // function runtimes only, else nil
+	// NewID gives a readable id from a prefix and a label, unique in the session and the same when the execution is run again.
+	NewID func(prefix, label string) string
+}
+
+// Action is one thing a player did in the submission that started the execution.
+type Action struct {
+	Kind        string
+	SeatID      string
+	CharacterID string
+	Source      string
+	Text        string
+	Interaction *InteractionRef
+	Fields      json.RawMessage
+}
+
+// InteractionRef names an interaction: the execution that asked and its id.
+type InteractionRef struct {
+	TurnID        string `json:"turnId"`
+	InteractionID string `json:"interactionId"`
+	Type          string `json:"type"` // form | choice | confirmation
+}
+
+// PlayerInput is an accepted answer. Values are normalised: numbers are numbers, missing fields have their defaults.
+type PlayerInput struct {
+	TurnID        string
+	InteractionID string
+	FormID        string
+	Values        map[string]any
+}
+
+// OpenInteraction is an interaction the player has not answered yet, as it was committed.
+type OpenInteraction struct {
+	InteractionRef
+	Block json.RawMessage
+}
+
+// Input is a bound io.inputs slot. With cardinality "one" Items has one element.
+type Input struct {
+	Cardinality string
+	Items       []InputItem
+}
+
+// Value is the value of a slot of cardinality one, nil when the slot is empty.
+func (i Input) Value() json.RawMessage {
+	if len(i.Items) == 0 {
+		return nil
+	}
+	return i.Items[0].Value
+}
+
+// InputItem is one value and where it came from.
+type InputItem struct {
+	Value    json.RawMessage `json:"value"`
+	PluginID string          `json:"pluginId"`
+	Runtime  string          `json:"runtimeId"`
+}
+
+// PluginData reads and writes the plugin's own records. Reads see committed values, the writes of completed upstream
+// runtimes of the same plugin, and the run's own buffer. Writes are buffered until the execution commits.
+type PluginData interface {
+	// Get gives the stored JSON, nil when there is none.
+	Get(namespace, key string) json.RawMessage
+	// List gives the records of a namespace by key order.
+	List(namespace string) []Record
+	// Set buffers a write; a nil value removes the record. Namespaces beginning with "_" are refused, except "_hidden.<ns>".
+	Set(namespace, key string, value any) error
+}
+
+// Record is one plugin-data record.
+type Record struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+// ToolCaller runs tools that the runtime's function.tools lists. Calls run in order; one failure fails the runtime.
+type ToolCaller interface {
+	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
+}
+
+// Handler is the code of a function runtime.
+type Handler func(ctx context.Context, rt *Runtime) (Result, error)
+
+// Outcome is how a function runtime ended.
+type Outcome string
+
+// Outcomes (reference: plugins.md §12).
+const (
+	Success Outcome = "success"
+	Skipped Outcome = "skipped"
+	Failed  Outcome = "failed"
+)
+
+// Result is what a handler returns.
+type Result struct {
+	Outcome    Outcome
+	Value      any     // the canonical value: contract checks, inputs of other runtimes
+	Effects    Effects // success only
+	Done       bool    // completion: "done"; ends a setup runtime
+	SkipReason string
+	Error      string
+}
+
+// Effects are the writes a run asks for besides its value.
+type Effects struct {
+	Narrative    string           // a conversation row of this runtime that is not the story
+	Interactions []map[string]any // form, choice, confirmation blocks
+	UI           []UIRender
+	Events       []EmittedEvent
+	Proposals    []Proposal
+}
+
+// EmittedEvent is a domain event on a topic some active plugin declares.
+type EmittedEvent struct {
+	Topic string          `json:"topic"`
+	Data  json.RawMessage `json:"data,omitempty"`
+}
+
+// Guard runs before a runtime and may answer in its place.
+type Guard func(ctx context.Context, rt *Runtime) (GuardResult, error)
+
+// GuardResult with Skip false lets the runtime run. With Skip true the model is not called, the run ends "skipped", and
+// Output is the runtime's output, bound to consumers; Effects are committed.
+type GuardResult struct {
+	Skip        bool
+	PreGameDone bool // setup: this runtime has finished its work
+	Output      map[string]any
+	Effects     Effects
+}
+
+// FormValidator checks the normalised values of a form beyond its field rules. It is pure. No issues: the form passes.
+type FormValidator func(values map[string]any, data json.RawMessage, locale string, messages Messages) []FormIssue
+
+// FormIssue is an error under one field, or for the whole form when Field is empty or unknown.
+type FormIssue struct {
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+// Messages are a plugin's translated texts by key, with {name} placeholders.
+type Messages map[string]string
