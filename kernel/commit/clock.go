@@ -1,0 +1,120 @@
+package commit
+
+import (
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// OriginPlayer and the other origins of an execution (seed: turn-pipeline.txt, "Playing phase").
+const (
+	OriginPlayer       = "player"
+	OriginContinuation = "continuation"
+)
+
+// clock gives the clock events of a commit: setup states, the phase flip, the count of the turn, the trigger ledger.
+func (p *planner) clock() (facts []Fact, next string) {
+	s := p.in.State.Session
+	for _, r := range p.in.Results {
+		if su, ok := setupAfter(s, r, r.Error); ok {
+			facts = append(facts, Fact{Message: &eventsv1.SetupRuntimeChanged{Setup: su}, RunID: r.RunID, PluginID: r.PluginID})
+			s.Setup = replaceSetup(s.Setup, su)
+		}
+	}
+	if p.in.Execution.Phase == projections.PhaseSetup && s.Phase == projections.PhaseSetup && s.SetupComplete() {
+		facts = append(facts, Fact{Message: &eventsv1.PhaseAdvanced{Phase: projections.PhasePlaying}})
+		next = NextOpening
+	}
+	if p.in.Execution.Origin == OriginPlayer && p.in.Execution.Phase == projections.PhasePlaying && s.LastCounted != p.in.Execution.LogicalTurnID {
+		s.CompletedPlayerTurns++
+		facts = append(facts, Fact{Message: &eventsv1.PlayerTurnCounted{
+			LogicalTurnId: p.in.Execution.LogicalTurnID, CompletedPlayerTurns: s.CompletedPlayerTurns,
+		}})
+	}
+	var ledger []*eventsv1.TriggerLedgerEntry
+	for _, r := range p.in.Results {
+		if _, dropped := p.dropped[r.RuntimeID]; dropped || r.Status != turn.Succeeded {
+			continue
+		}
+		e := s.LedgerOf(r.RuntimeID)
+		ledger = append(ledger, &eventsv1.TriggerLedgerEntry{RuntimeId: r.RuntimeID, Runs: e.Runs + 1, LastCompletedTurns: s.CompletedPlayerTurns})
+	}
+	if len(ledger) > 0 {
+		facts = append(facts, Fact{Message: &eventsv1.TriggerLedgerUpdated{Entries: ledger}})
+	}
+	return facts, next
+}
+
+// setupAfter gives the new mirror of a setup runtime after a run, false when nothing changed. A run that ends well
+// without the done signal waits for the player and uses up no try; a failed one does.
+func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1.SetupRuntime, bool) {
+	su, ok := s.SetupOf(r.RuntimeID)
+	if !ok || r.Stage != manifest.Setup || su.Status != projections.SetupPending {
+		return nil, false
+	}
+	out := &eventsv1.SetupRuntime{
+		RuntimeId: su.RuntimeID, Status: su.Status, Generation: su.Generation, Attempts: su.Attempts,
+		MaxAttempts: su.MaxAttempts, PluginVersion: su.PluginVersion,
+	}
+	switch {
+	case r.Committable() && r.Done:
+		out.Status, out.Resolution = projections.SetupDone, "completed"
+		out.Attempts++
+	case r.Status == turn.Failed:
+		out.Attempts++
+		out.LastError = failure
+		if su.MaxAttempts > 0 && out.Attempts >= su.MaxAttempts {
+			out.Status, out.Reason = projections.SetupBlocked, "attempts-used-up"
+		}
+	default:
+		return nil, false
+	}
+	return out, true
+}
+
+// setupAttempts counts the tries of setup runtimes in an execution that is rolled back.
+func setupAttempts(s projections.Session, results []turn.Result, message string) []*eventsv1.SetupAttempt {
+	var out []*eventsv1.SetupAttempt
+	for _, r := range results {
+		if r.Status == turn.Skipped && r.SkipReason != turn.SkipGuard {
+			continue
+		}
+		r.Done, r.Status = false, turn.Failed
+		failure := r.Error
+		if failure == "" {
+			failure = message
+		}
+		if su, ok := setupAfter(s, r, failure); ok {
+			out = append(out, &eventsv1.SetupAttempt{
+				RuntimeId: su.RuntimeId, Attempts: su.Attempts, LastError: su.LastError,
+				Blocked: su.Status == projections.SetupBlocked, Reason: su.Reason,
+			})
+		}
+	}
+	return out
+}
+
+// InterruptedAttempts counts one try for each setup runtime that was due in an execution that died with its process.
+func InterruptedAttempts(s projections.Session) []*eventsv1.SetupAttempt {
+	if s.Open == nil || s.Open.Phase != projections.PhaseSetup {
+		return nil
+	}
+	var results []turn.Result
+	for _, su := range s.Setup {
+		if su.Status == projections.SetupPending {
+			results = append(results, turn.Result{RuntimeID: su.RuntimeID, Stage: manifest.Setup, Status: turn.Failed, Error: "interrupted"})
+		}
+	}
+	return setupAttempts(s, results, "interrupted")
+}
+
+func replaceSetup(list []projections.SetupRuntime, su *eventsv1.SetupRuntime) []projections.SetupRuntime {
+	out := append([]projections.SetupRuntime(nil), list...)
+	for i := range out {
+		if out[i].RuntimeID == su.RuntimeId {
+			out[i].Status = su.Status
+		}
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+// Package commit turns the results of an execution into the events of one append, or into the reason why nothing of it
+// is written. It is the only way from a proposal to the log.
+package commit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/kernel/world"
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+	"github.com/covel/covel/worlds"
+)
+
+// In is what a commit is planned from. State is the state at the commit; only session-scope events were appended since
+// the execution froze its view.
+type In struct {
+	State     projections.State
+	Pack      worlds.View
+	Execution projections.Execution
+	Results   []turn.Result
+	// Events says which topics may be emitted, with their plugin.
+	Topics map[string]bool
+}
+
+// Fact is one event to append, with the run that asked for it.
+type Fact struct {
+	Message  proto.Message
+	RunID    string
+	PluginID string
+}
+
+// Out is the outcome. With Failed set, Facts holds only the ExecutionFailed.
+type Out struct {
+	Facts  []Fact
+	Failed bool
+	Next   string // what the same request goes on with: "" or NextOpening
+}
+
+// NextOpening: the set-up is complete, the opening follows in the same request.
+const NextOpening = "opening"
+
+// Reasons an execution does not commit.
+const (
+	ReasonStory    = "story-failed"    // the story runtime failed or gave no text
+	ReasonProposal = "proposal-failed" // a write that belongs to the story, to a setup step, or to an execution without a story was refused
+	ReasonInternal = "internal"
+)
+
+// Plan checks every proposal in execution order and gives the events of the commit (seed: turn-pipeline.txt, "Atomic
+// boundary of a commit"). A refused write of an auxiliary run beside a committed story drops that run and what needs it;
+// any other refused write fails the execution.
+func Plan(in In) Out {
+	if out, failed := storyFailure(in); failed {
+		return out
+	}
+	p := newPlanner(in)
+	for _, r := range in.Results {
+		if !r.Committable() {
+			continue
+		}
+		if up := p.droppedNeed(r); up != "" {
+			if !p.droppable(r) {
+				return Failure(in, ReasonProposal, fmt.Sprintf("%s needs %s, whose writes were refused", r.RuntimeID, up))
+			}
+			p.drop(r, fmt.Sprintf("needs %s, whose writes were refused", up))
+			continue
+		}
+		facts, err := p.write(r)
+		if err == nil {
+			p.facts = append(p.facts, facts...)
+			continue
+		}
+		if !p.droppable(r) {
+			return Failure(in, ReasonProposal, fmt.Sprintf("%s: %v", r.RuntimeID, err))
+		}
+		p.drop(r, err.Error())
+	}
+	return p.finish()
+}
+
+type planner struct {
+	in       In
+	hasStory bool
+	world    sdk.World
+	revision map[string]uint64 // plugin data revisions as the commit goes
+	facts    []Fact
+	dropped  map[string]string // runtime id → why
+}
+
+func newPlanner(in In) *planner {
+	p := &planner{in: in, world: world.View(in.State, in.Pack), revision: map[string]uint64{}, dropped: map[string]string{}}
+	for _, r := range in.Results {
+		p.hasStory = p.hasStory || (r.Story && r.Status == turn.Succeeded)
+	}
+	return p
+}
+
+// storyFailure refuses the commit before any write when a story runtime failed or ended without text. A story that was
+// skipped by its guard or a gate is no failure.
+func storyFailure(in In) (Out, bool) {
+	for _, r := range in.Results {
+		if !r.Story || r.Status == turn.Skipped {
+			continue
+		}
+		if r.Status == turn.Failed {
+			return Failure(in, ReasonStory, r.Error), true
+		}
+		if len(r.Segments) == 0 {
+			return Failure(in, ReasonStory, r.RuntimeID+" ended without a story"), true
+		}
+	}
+	return Out{}, false
+}
+
+func (p *planner) droppable(r turn.Result) bool {
+	return p.hasStory && !r.Story && r.Stage != manifest.Setup
+}
+
+func (p *planner) droppedNeed(r turn.Result) string {
+	for _, n := range r.Needs {
+		if _, ok := p.dropped[n]; ok {
+			return n
+		}
+	}
+	return ""
+}
+
+func (p *planner) drop(r turn.Result, why string) { p.dropped[r.RuntimeID] = why }
+
+// write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
+func (p *planner) write(r turn.Result) ([]Fact, error) {
+	w := writer{planner: p, run: r, world: p.world, revision: map[string]uint64{}}
+	for _, pr := range r.Proposals {
+		if err := w.proposal(pr); err != nil {
+			return nil, fmt.Errorf("%s: %w", pr.Type, err)
+		}
+	}
+	p.world = w.world
+	for k, v := range w.revision {
+		p.revision[k] = v
+	}
+	return w.facts, nil
+}
+
+func (p *planner) finish() Out {
+	p.facts = append(p.facts, p.seats()...)
+	clock, next := p.clock()
+	p.facts = append(p.facts, clock...)
+	usage := &eventsv1.Usage{}
+	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: p.outcomes(usage), Usage: usage, Next: next}
+	p.facts = append(p.facts, Fact{Message: done})
+	return Out{Facts: p.facts, Next: next}
+}
+
+// seats binds a new player character to the primary seat when that has none (seed: tools.txt, "Duplicate check").
+func (p *planner) seats() []Fact {
+	seat, ok := p.in.State.Session.PrimarySeat()
+	if !ok {
+		return nil
+	}
+	for _, f := range p.facts {
+		up, ok := f.Message.(*eventsv1.CharacterUpserted)
+		if !ok || up.Record.Type != world.PlayerType || slices.Contains(seat.CharacterIDs, up.Record.Id) {
+			continue
+		}
+		seat.CharacterIDs = append(slices.Clone(seat.CharacterIDs), up.Record.Id)
+		if seat.CurrentCharacterID == "" {
+			seat.CurrentCharacterID = up.Record.Id
+		}
+		return []Fact{{Message: &eventsv1.SeatChanged{Seat: &eventsv1.Seat{
+			Id: seat.ID, Name: seat.Name, Role: seat.Role, Control: seat.Control, CharacterIds: seat.CharacterIDs,
+			CurrentCharacterId: seat.CurrentCharacterID, Primary: seat.Primary,
+		}}}}
+	}
+	return nil
+}
+
+func (p *planner) outcomes(total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
+	return outcomes(p.in.Results, p.dropped, total)
+}
+
+func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
+	var out []*eventsv1.RuntimeOutcome
+	for _, r := range results {
+		u := &eventsv1.Usage{
+			InputTokens: uint64(r.Usage.InputTokens), OutputTokens: uint64(r.Usage.OutputTokens),
+			CachedInputTokens: uint64(r.Usage.CachedInputTokens), ModelCalls: uint32(r.Usage.ModelCalls), ToolCalls: uint32(r.Usage.ToolCalls),
+		}
+		total.InputTokens += u.InputTokens
+		total.OutputTokens += u.OutputTokens
+		total.CachedInputTokens += u.CachedInputTokens
+		total.ModelCalls += u.ModelCalls
+		total.ToolCalls += u.ToolCalls
+		o := &eventsv1.RuntimeOutcome{
+			RuntimeId: r.RuntimeID, PluginId: r.PluginID, RunId: r.RunID, Status: string(r.Status), StopReason: r.StopReason,
+			SkipReason: r.SkipReason, Error: r.Error, Usage: u, Finalizer: r.Finalizer,
+		}
+		if why, ok := dropped[r.RuntimeID]; ok {
+			o.Status, o.Error, o.Dropped = string(turn.Failed), why, true
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Failure gives the events of an execution that writes nothing of its own. A failed try of a setup runtime uses up an
+// attempt all the same (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
+func Failure(in In, reason, message string) Out {
+	usage := &eventsv1.Usage{}
+	ev := &eventsv1.ExecutionFailed{
+		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
+		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in.State.Session, in.Results, message), Draft: Draft(in.Results),
+	}
+	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
+}
+
+// Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that
+// died with its process uses one for each setup runtime that was due.
+func Abort(in In, reason string) Out {
+	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results)}
+	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
+}
+
+// Draft keeps the partial prose of a story that did not come to its end, nil when there is none.
+func Draft(results []turn.Result) []byte {
+	for _, r := range results {
+		text := r.Draft
+		if text == "" && r.Story {
+			text = StoryText(r.Segments)
+		}
+		if text != "" {
+			b, _ := json.Marshal(map[string]string{"text": text})
+			return b
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package commit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/kernel/world"
+	"github.com/covel/covel/plugins/sdk"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// writer gathers the facts of one run. Its world and revisions become the planner's only when the whole run is accepted.
+type writer struct {
+	planner  *planner
+	run      turn.Result
+	world    sdk.World
+	revision map[string]uint64
+	facts    []Fact
+}
+
+// proposal checks one proposal and gives its event. The event holds the result, not the operation.
+func (w *writer) proposal(p sdk.Proposal) error {
+	switch p.Type {
+	case sdk.NarrativeAppend{}.ProposalType():
+		return w.narrative(p.Payload)
+	case sdk.MessageAppend{}.ProposalType():
+		return w.message(p.Payload)
+	case sdk.InteractionRequest{}.ProposalType():
+		return w.interaction(p.Payload)
+	case sdk.UIRender{}.ProposalType():
+		return w.render(p.Payload)
+	case sdk.EventEmit{}.ProposalType():
+		return w.event(p.Payload)
+	case sdk.PluginDataWrite{}.ProposalType(), sdk.PluginDataBatch{}.ProposalType(), sdk.PluginDataDelete{}.ProposalType():
+		return w.data(p)
+	case sdk.CharacterSchemaSet{}.ProposalType(), sdk.CharacterUpsert{}.ProposalType():
+		return w.worldModel(p)
+	case sdk.LorebookUpsert{}.ProposalType():
+		return w.lorebook(p.Payload)
+	}
+	return fmt.Errorf("unknown proposal type %q", p.Type)
+}
+
+// messageID is the conversation row of a run: its text, form and blocks share one.
+func (w *writer) messageID() string { return "m-" + w.run.RunID }
+
+func (w *writer) narrative(payload json.RawMessage) error {
+	var n sdk.NarrativeAppend
+	if err := strict(payload, &n); err != nil {
+		return err
+	}
+	if !w.run.Story {
+		return fmt.Errorf("only a runtime with story visibility appends to the story")
+	}
+	text := StoryText(n.Segments)
+	if text == "" {
+		return fmt.Errorf("the story is empty")
+	}
+	ev := &eventsv1.NarrativeAppended{
+		MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Kind: "story", Text: text, Truncated: n.Truncated,
+	}
+	for _, s := range n.Segments {
+		if strings.TrimSpace(s.Text) == "" {
+			continue
+		}
+		seg := &eventsv1.Segment{Kind: s.Kind, Text: strings.TrimSpace(s.Text), Speaker: s.Speaker}
+		if s.Speaker != "" {
+			if r := sdk.ResolveCharacter(w.world.Characters, s.Speaker, false); r.Found() {
+				seg.CharacterId = r.Character.ID
+				if !slices.Contains(ev.Presence, seg.CharacterId) {
+					ev.Presence = append(ev.Presence, seg.CharacterId)
+				}
+			}
+		}
+		ev.Segments = append(ev.Segments, seg)
+	}
+	w.add(ev)
+	return nil
+}
+
+func (w *writer) message(payload json.RawMessage) error {
+	var m sdk.MessageAppend
+	if err := strict(payload, &m); err != nil {
+		return err
+	}
+	if strings.TrimSpace(m.Content) == "" {
+		return nil // no row for a run without text
+	}
+	w.add(&eventsv1.MessageAppended{
+		MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Role: "assistant", Text: strings.TrimSpace(m.Content),
+	})
+	return nil
+}
+
+func (w *writer) interaction(payload json.RawMessage) error {
+	var i sdk.InteractionRequest
+	if err := strict(payload, &i); err != nil {
+		return err
+	}
+	if i.InteractionID == "" || !slices.Contains([]string{"form", "choice", "confirmation"}, i.Type) {
+		return fmt.Errorf("an interaction needs an interactionId and the type form, choice or confirmation, got %q", i.Type)
+	}
+	block, err := json.Marshal(i.Data)
+	if err != nil {
+		return err
+	}
+	w.add(&eventsv1.InteractionRequested{
+		TurnId: w.planner.in.Execution.ID, InteractionId: i.InteractionID, Type: i.Type, MessageId: w.messageID(),
+		RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Block: block,
+	})
+	return nil
+}
+
+func (w *writer) render(payload json.RawMessage) error {
+	var r sdk.UIRender
+	if err := strict(payload, &r); err != nil {
+		return err
+	}
+	if len(r.Parts) == 0 {
+		return fmt.Errorf("a UI block must have parts")
+	}
+	w.add(&eventsv1.UIRendered{MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Render: compact(payload)})
+	return nil
+}
+
+func (w *writer) event(payload json.RawMessage) error {
+	var e sdk.EventEmit
+	if err := strict(payload, &e); err != nil {
+		return err
+	}
+	if !w.planner.in.Topics[e.Topic] {
+		return fmt.Errorf("no active plugin declares the topic %q", e.Topic)
+	}
+	w.add(&eventsv1.DomainEventEmitted{Topic: e.Topic, Data: compact(e.Data), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID})
+	return nil
+}
+
+func (w *writer) data(p sdk.Proposal) error {
+	writes, err := world.DataWrites(p)
+	if err != nil {
+		return err
+	}
+	ev := &eventsv1.PluginDataChanged{PluginId: w.run.PluginID}
+	for _, wr := range writes {
+		k := w.run.PluginID + "\x00" + wr.Namespace + "\x00" + wr.Key
+		rev, ok := w.revision[k]
+		if !ok {
+			if rev, ok = w.planner.revision[k]; !ok {
+				if rec, found := w.planner.in.State.PluginData.Get(w.run.PluginID, wr.Namespace, wr.Key); found {
+					rev = rec.Revision
+				}
+			}
+		}
+		w.revision[k] = rev + 1
+		c := &eventsv1.PluginDataChange{Namespace: wr.Namespace, Key: wr.Key, Revision: rev + 1}
+		if len(wr.Value) == 0 || string(wr.Value) == "null" {
+			c.Removed = true
+		} else {
+			c.Value = compact(wr.Value)
+		}
+		ev.Changes = append(ev.Changes, c)
+	}
+	w.add(ev)
+	return nil
+}
+
+func (w *writer) worldModel(p sdk.Proposal) error {
+	next, err := world.Apply(w.world, p)
+	if err != nil {
+		return err
+	}
+	if p.Type == (sdk.CharacterSchemaSet{}).ProposalType() {
+		attrs, err := json.Marshal(next.Schema.Attributes)
+		if err != nil {
+			return err
+		}
+		w.add(&eventsv1.CharacterSchemaSet{Version: uint32(next.Schema.Version), Types: next.Schema.Types, Attributes: attrs})
+	} else {
+		var up sdk.CharacterUpsert
+		if err := strict(p.Payload, &up); err != nil {
+			return err
+		}
+		c, _ := sdk.CharacterByID(next.Characters, up.ID)
+		w.add(&eventsv1.CharacterUpserted{Record: CharacterRecord(c)})
+	}
+	w.world = next
+	return nil
+}
+
+func (w *writer) lorebook(payload json.RawMessage) error {
+	var l sdk.LorebookUpsert
+	if err := strict(payload, &l); err != nil {
+		return err
+	}
+	ev, err := LorebookEvent("plugin", w.run.PluginID, l.Entries)
+	if err != nil {
+		return err
+	}
+	w.add(ev)
+	return nil
+}
+
+// CharacterRecord is a character as an event holds it.
+func CharacterRecord(c sdk.Character) *eventsv1.Character {
+	return &eventsv1.Character{
+		Id: c.ID, Name: c.Name, Aliases: c.Aliases, Type: c.Type, Description: c.Description, Fields: compact(c.Fields), Version: uint32(c.Version),
+	}
+}
+
+// LorebookEvent is the event of lorebook entries of one owner.
+func LorebookEvent(kind, pluginID string, entries []sdk.LorebookEntry) (*eventsv1.LorebookUpserted, error) {
+	ev := &eventsv1.LorebookUpserted{Owner: &eventsv1.LorebookOwner{Kind: kind, PluginId: pluginID}}
+	for _, e := range entries {
+		if e.ID == "" || (e.Strategy != "constant" && e.Strategy != "selective") {
+			return nil, fmt.Errorf("lorebook entry %q needs an id and the strategy constant or selective", e.ID)
+		}
+		out := &eventsv1.LorebookEntry{
+			Id: e.ID, Keys: e.Keys, Content: e.Content, Strategy: e.Strategy, Position: e.Position,
+			InsertionOrder: int32(e.InsertionOrder), Enabled: e.Enabled == nil || *e.Enabled,
+		}
+		if len(e.Extra) > 0 {
+			b, err := json.Marshal(e.Extra)
+			if err != nil {
+				return nil, fmt.Errorf("lorebook entry %q: extra: %w", e.ID, err)
+			}
+			out.Extra = b
+		}
+		ev.Entries = append(ev.Entries, out)
+	}
+	return ev, nil
+}
+
+// StoryText is the text of a story: its segment texts joined by blank lines (seed: turn-pipeline.txt §3.2).
+func StoryText(segments []sdk.StorySegment) string {
+	var parts []string
+	for _, s := range segments {
+		if t := strings.TrimSpace(s.Text); t != "" {
+			parts = append(parts, t)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (w *writer) add(msg proto.Message) {
+	w.facts = append(w.facts, Fact{Message: msg, RunID: w.run.RunID, PluginID: w.run.PluginID})
+}
+
+func strict(payload json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// compact gives the JSON without insignificant space, nil for none or for what is not JSON.
+func compact(b json.RawMessage) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return nil
+	}
+	return out.Bytes()
+}

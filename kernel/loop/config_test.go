@@ -1,0 +1,123 @@
+package loop
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/plugins/manifest"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestProfileOfARuntime(t *testing.T) {
+	story := manifest.IO{Visibility: manifest.VisibilityStory}
+	for _, c := range []struct {
+		name string
+		rt   manifest.Runtime
+		want func(p *Profile)
+		base ProfileName
+	}{
+		{"story by visibility", manifest.Runtime{IO: story}, nil, StoryProfile},
+		{"system otherwise", manifest.Runtime{}, nil, SystemProfile},
+		{"named", manifest.Runtime{IO: story, Agent: manifest.Agent{Profile: "actor"}}, nil, ActorProfile},
+		{"single values", manifest.Runtime{IO: story, Agent: manifest.Agent{
+			Stream: ptr(false), Fallback: "fail", MaxSteps: 5,
+			Corrections: manifest.Corrections{Review: ptr(0)}, Finalizer: manifest.Finalizer{MaxSteps: ptr(false), DeadlineReserveMs: ptr(5000)},
+		}}, func(p *Profile) {
+			p.Stream, p.Fallback, p.MaxSteps, p.Corrections.Review, p.Finalizer = false, FallbackFail, 5, 0, Finalizer{DeadlineReserveMs: 5000}
+		}, StoryProfile},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := ResolveProfile(c.base)
+			if c.want != nil {
+				c.want(&want)
+			}
+			if got := ProfileOf(c.rt); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestNewConfig(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"segments":{"type":"array"}}}`)
+	save := []ToolOffer{{Tool: model.Tool{Name: "save"}}}
+	for _, c := range []struct {
+		name       string
+		rt         manifest.Runtime
+		completion Completion
+		segments   bool
+		choice     model.ToolChoice
+		tools      []string
+	}{
+		{"narrator", manifest.Runtime{IO: manifest.IO{Visibility: "story", OutputSchema: schema}}, CompleteByStory, true, model.ToolChoice{}, []string{"save"}},
+		{"story in prose", manifest.Runtime{IO: manifest.IO{Visibility: "story"}, Agent: manifest.Agent{AfterTools: []string{RuntimeDone}}}, CompleteByStory, false, model.ToolChoice{}, []string{"save"}},
+		{"tool only", manifest.Runtime{Agent: manifest.Agent{ToolChoice: "required", Require: "tool-use", AfterTools: []string{"save"}}}, CompleteByTool, false, model.ToolChoice{Mode: "required"}, []string{"save"}},
+		{"runtime-done among the completing tools", manifest.Runtime{Agent: manifest.Agent{Require: "tool-use", AfterTools: []string{"save", RuntimeDone}}}, CompleteByTool, false, model.ToolChoice{}, []string{"save", RuntimeDone}},
+		{"named tool", manifest.Runtime{Agent: manifest.Agent{ToolChoice: "save"}}, CompleteByRuntimeDone, false, model.ToolChoice{Named: "save"}, []string{"save", RuntimeDone}},
+		{"schema", manifest.Runtime{IO: manifest.IO{OutputSchema: schema}}, CompleteByOutput, false, model.ToolChoice{}, []string{"save"}},
+		{"plain", manifest.Runtime{}, CompleteByRuntimeDone, false, model.ToolChoice{}, []string{"save", RuntimeDone}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := NewConfig(c.rt, save, "en")
+			var tools []string
+			for _, o := range got.Tools {
+				tools = append(tools, o.Tool.Name)
+			}
+			if got.CompletionMode() != c.completion || CompletionOf(c.rt) != c.completion {
+				t.Errorf("completion %s, want %s", got.CompletionMode(), c.completion)
+			}
+			if got.Segments != c.segments || got.ToolChoice != c.choice || !reflect.DeepEqual(tools, c.tools) {
+				t.Errorf("segments %v, choice %+v, tools %v", got.Segments, got.ToolChoice, tools)
+			}
+		})
+	}
+	if len(save) != 1 {
+		t.Error("the caller's offers were changed")
+	}
+}
+
+func TestLoopDetectionOfARuntime(t *testing.T) {
+	for _, c := range []struct {
+		written *int
+		want    int
+	}{{nil, 3}, {ptr(0), -1}, {ptr(5), 5}} {
+		got, err := NewConfig(manifest.Runtime{Agent: manifest.Agent{LoopDetection: c.written}}, nil, "en").normalise()
+		if err != nil || got.LoopDetection != c.want {
+			t.Errorf("%v gives %d (%v), want %d", c.written, got.LoopDetection, err, c.want)
+		}
+	}
+}
+
+func TestToolChoice(t *testing.T) {
+	offers := []ToolOffer{{Tool: model.Tool{Name: "look"}}, {Tool: model.Tool{Name: "save"}}}
+	named, required, none := model.ToolChoice{Named: "save"}, model.ToolChoice{Mode: "required"}, model.ToolChoice{Mode: "none"}
+	for _, c := range []struct {
+		name string
+		s    State
+		want model.ToolChoice
+	}{
+		{"auto", State{}, model.ToolChoice{}},
+		{"as configured", State{Config: Config{ToolChoice: named}}, named},
+		{"a hook's", State{Config: Config{ToolChoice: named}, StepChoice: &model.ToolChoice{}}, model.ToolChoice{}},
+		{"forced", State{ForceTool: true}, required},
+		{"a named tool is kept when forced", State{Config: Config{ToolChoice: named}, ForceTool: true}, named},
+		{"a named tool that is not on offer", State{Config: Config{ToolChoice: named}, Narrowed: true, Offer: []string{"look"}}, model.ToolChoice{}},
+		{"off", State{Config: Config{ToolChoice: required}, ToolsOff: true}, none},
+		{"off in a repair", State{Call: modelCall{Purpose: ForRepair}}, none},
+		{"nothing on offer", State{ForceTool: true, Narrowed: true}, model.ToolChoice{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.s.Call.Purpose == "" {
+				c.s.Call.Purpose = ForStep
+			}
+			c.s.Config.Tools = offers
+			m := machine{s: c.s}
+			if got := m.toolChoice(m.offered()); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

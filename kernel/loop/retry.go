@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/text"
+)
+
+func (m *machine) modelFailed(in ModelFailed) {
+	m.setLeft(in.Left)
+	err := in.Err
+	if err == nil {
+		err = &model.Error{Kind: model.Transient, Message: "the model failed without saying why"}
+	}
+	m.callFailed(err)
+}
+
+// callFailed tries the request again or ends the run.
+func (m *machine) callFailed(err *model.Error) {
+	if err.Kind == model.Cancelled {
+		m.fail(StopCancelledParent, "the model call was cancelled", nil)
+		return
+	}
+	if !m.mayRetry(err) {
+		failed := &ModelError{Kind: err.Kind, Status: err.Status, Message: text.Clean(err.Message)}
+		m.failCall(StopModelError, describe(failed), failed)
+		return
+	}
+	m.s.Call.Retries++
+	hint := m.s.Call.Hint
+	if hint == "" && (err.Kind == model.Empty || err.Kind == model.Interrupted) {
+		hint = m.s.Config.sayAgain() // the model had read the request: do not send the very same again
+	}
+	m.attempt(hint, retryAfter(err))
+}
+
+// mayRetry: text that a player has already read is never followed by another attempt, so that two answers are not glued
+// together (fault case BL-03); the run fails and the text stays as a draft. A wait that does not fit into the time left is
+// not begun.
+func (m *machine) mayRetry(err *model.Error) bool {
+	policy := m.s.Config.Retry
+	if len(m.s.Shown) > 0 || m.s.Call.Retries >= policy.MaxRetries || !slices.Contains(policy.Kinds, err.Kind) {
+		return false
+	}
+	return m.s.Left == 0 || retryAfter(err)+FinalizerNeeds <= m.s.Left
+}
+
+func retryAfter(err *model.Error) time.Duration { return min(max(err.RetryAfter, 0), MaxRetryAfter) }
+
+// tooLong: an answer that was cut off at the output limit is tried once more with the request to be brief, then fails
+// (reference: plugins.md §9.4).
+func (m *machine) tooLong() {
+	m.withdraw()
+	if m.s.Truncated > 0 {
+		m.failCall(StopInvalidOutput, "the answer was cut off by the model's output limit, also when it was asked to be brief", nil)
+		return
+	}
+	m.s.Truncated++
+	m.attempt(m.s.Config.sayBrief(), 0)
+}
+
+// keepsTruncated: a story of which there is text, and no tool call that may be incomplete, is kept.
+func (m *machine) keepsTruncated(answer string, calls []model.ToolCall) bool {
+	if !m.s.Config.Story || !m.s.Config.Profile.KeepTruncated || len(calls) > 0 {
+		return false
+	}
+	story, _ := ParseStory(answer)
+	return len(story.Segments) > 0
+}
+
+// failCall ends the run because of the present request. A finalizer keeps the reason for which it was sent, a repair the
+// one that the answer was invalid.
+func (m *machine) failCall(stop StopReason, why string, cause *ModelError) {
+	switch m.s.Call.Purpose {
+	case ForFinalizer:
+		stop, why = m.s.Ending.Stop, "the request for a final answer failed: "+why
+	case ForRepair:
+		stop, why = StopInvalidOutput, "the request to repair the answer failed: "+why
+	}
+	m.fail(stop, why, cause)
+}
+
+// describe keeps the provider's own words and status.
+func describe(e *ModelError) string {
+	msg := orElse(e.Message, "no message")
+	if e.Status != 0 {
+		return fmt.Sprintf("the model failed: %s (%s, status %d)", msg, e.Kind, e.Status)
+	}
+	return fmt.Sprintf("the model failed: %s (%s)", msg, e.Kind)
+}

@@ -1,0 +1,228 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/text"
+)
+
+// answersDone: the loop answers this call itself. A story runtime is not offered runtime-done, but a model that calls it
+// out of habit is asked for the story (seed: tools.txt, "Story runtimes are an exception"). Elsewhere the executor
+// refuses what is not offered.
+func (c Config) answersDone(name string) bool {
+	return name == RuntimeDone && (c.Story || c.offers(RuntimeDone))
+}
+
+func (c Config) offers(name string) bool {
+	return slices.ContainsFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name })
+}
+
+func (c Config) parallel(name string) bool {
+	i := slices.IndexFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name })
+	return i >= 0 && c.Tools[i].Parallel
+}
+
+// endsStory: runtime-done beside a written story ends it; the call adds nothing.
+func (m *machine) endsStory() bool {
+	if !m.s.Config.Story || slices.ContainsFunc(m.s.Reply.Calls, func(c model.ToolCall) bool { return c.Name != RuntimeDone }) {
+		return false
+	}
+	story, _ := ParseStory(m.s.Reply.Text)
+	return len(story.Segments) > 0
+}
+
+func (m *machine) runTools() {
+	if !m.endsStory() {
+		m.withdraw() // text beside tool calls is a draft
+	}
+	m.to(RunningTools)
+	var run []Batch
+	for _, b := range batches(m.s.Reply.Calls, m.s.Config.parallel) {
+		if !m.s.Config.answersDone(b.Calls[0].Name) { // runtime-done is a barrier, so it stands alone
+			run = append(run, b)
+		}
+	}
+	if len(run) == 0 {
+		m.toolsFinished(ToolsFinished{})
+		return
+	}
+	m.s.Await = AwaitTools
+	m.emit(RunTools{Step: m.s.Step, Batches: run})
+}
+
+func (m *machine) toolsFinished(in ToolsFinished) {
+	m.setLeft(in.Left)
+	batch := m.takeOutcomes(in.Outcomes)
+	m.to(Deciding)
+	c := m.s.Config
+	switch {
+	case batch.terminate:
+		m.end(StopCompleted)
+	case batch.completed && !c.Story && len(batch.failed.Unresolved) == 0:
+		m.end(StopToolFinished)
+	case batch.done && c.Story && !m.endsStory():
+		m.tell(model.System, c.sayStoryMissing())
+		m.nextStep()
+	case batch.done:
+		m.end(StopCompleted)
+	case c.LoopDetection > 0 && m.s.Repeat.Count >= c.LoopDetection:
+		m.repeated()
+	default:
+		m.nextStep()
+	}
+}
+
+// batchResult is what one reply's calls came to.
+type batchResult struct {
+	completed bool // a tool of completeAfterTools succeeded
+	done      bool // runtime-done was called
+	terminate bool // a hook ends the loop
+	failed    work // only of this batch
+}
+
+// takeOutcomes answers every call of the reply in the conversation and counts what it achieved.
+func (m *machine) takeOutcomes(outcomes []ToolOutcome) batchResult {
+	c := m.s.Config
+	byID := make(map[string]ToolOutcome, len(outcomes))
+	for _, o := range outcomes {
+		if _, twice := byID[o.CallID]; !twice {
+			byID[o.CallID] = o
+		}
+	}
+	var res batchResult
+	asked := model.Message{Role: model.Assistant, Content: m.s.Reply.Text}
+	var answers []model.Message
+	for _, call := range m.s.Reply.Calls {
+		if c.answersDone(call.Name) {
+			res.done, m.s.Work.Done = true, true
+			if !c.Story && slices.Contains(c.AfterTools, RuntimeDone) {
+				res.completed, m.s.Work.After = true, true
+			}
+			asked.ToolCalls = append(asked.ToolCalls, model.ToolCall{ID: call.ID, Name: call.Name, Arguments: HistoryArguments(call.Arguments)})
+			answers = append(answers, model.Message{Role: model.ToolRole, ToolCallID: call.ID}) // filled in below
+			continue
+		}
+		o := completeOutcome(call, byID)
+		after := slices.Contains(c.AfterTools, o.Name)
+		m.s.Work = m.s.Work.add(o.Name, o, after)
+		res.failed = res.failed.add(o.Name, o, after)
+		res.completed = res.completed || after && o.OK
+		res.terminate = res.terminate || o.Terminate
+		m.s.Repeat = m.s.Repeat.add(call)
+		m.count(o)
+		asked.ToolCalls = append(asked.ToolCalls, model.ToolCall{ID: call.ID, Name: o.Name, Arguments: o.Arguments})
+		answers = append(answers, model.Message{Role: model.ToolRole, ToolCallID: call.ID, Content: o.Result})
+	}
+	for i := range answers {
+		if answers[i].Content == "" {
+			answers[i].Content = m.doneResult()
+		}
+	}
+	m.s.Messages = append(append(slices.Clip(m.s.Messages), asked), answers...)
+	m.s.Reply = &pendingReply{Text: m.s.Reply.Text, Calls: m.s.Reply.Calls, Truncated: m.s.Reply.Truncated, Recorded: true}
+	return res
+}
+
+// doneResult is the answer to runtime-done.
+func (m *machine) doneResult() string {
+	switch {
+	case m.s.Config.Story && !m.endsStory():
+		return resultStoryMissing
+	case !m.s.Config.contractMet(m.s.Work):
+		return resultNotOver
+	}
+	return resultDone
+}
+
+// completeOutcome fills in what an outcome leaves out. A call without an outcome was not executed.
+func completeOutcome(call model.ToolCall, byID map[string]ToolOutcome) ToolOutcome {
+	o, ok := byID[call.ID]
+	if !ok {
+		o = ToolOutcome{Skipped: true, ErrorCode: codeCancelled, Result: resultNotExecuted}
+	}
+	o.CallID = call.ID
+	o.Name = orElse(text.Clean(o.Name), call.Name)
+	o.Arguments = orElse(text.Clean(o.Arguments), HistoryArguments(call.Arguments))
+	switch o.Result = text.Clean(o.Result); {
+	case o.Result != "":
+	case o.OK:
+		o.Result = resultDone
+	default:
+		o.Result = resultNotExecuted
+	}
+	if len(o.Content) > 0 {
+		content, err := text.CleanJSON(o.Content)
+		if err != nil { // a tool's content that is no JSON is kept as the text it is
+			content, _ = json.Marshal(text.Clean(string(o.Content)))
+		}
+		o.Content = content
+	}
+	return o
+}
+
+// count records a call. runtime-done is no business call and leaves no record.
+func (m *machine) count(o ToolOutcome) {
+	if m.s.Config.answersDone(o.Name) {
+		return
+	}
+	m.s.Records = append(slices.Clip(m.s.Records), ToolRecord{
+		Step: m.s.Step, CallID: o.CallID, Name: o.Name, Arguments: o.Arguments,
+		OK: o.OK, Skipped: o.Skipped, Refused: o.Refused, ErrorCode: o.ErrorCode,
+	})
+	if o.Skipped {
+		return
+	}
+	m.countUsage(func(u *Usage) { u.ToolCalls++ })
+	if open := m.s.OpenStep; open != nil {
+		next := *open
+		next.ToolCalls++
+		if !o.OK && !o.Refused {
+			next.Failed++
+		}
+		m.s.OpenStep = &next
+	}
+}
+
+// recordUnexecuted puts a reply that is not used into the conversation: its calls are answered without being executed.
+func (m *machine) recordUnexecuted() {
+	r := m.s.Reply
+	if r == nil || r.Recorded {
+		return
+	}
+	if len(r.Calls) > 0 {
+		asked := model.Message{Role: model.Assistant, Content: r.Text}
+		var answers []model.Message
+		for _, call := range r.Calls {
+			o := completeOutcome(call, nil)
+			m.count(o)
+			asked.ToolCalls = append(asked.ToolCalls, model.ToolCall{ID: call.ID, Name: call.Name, Arguments: o.Arguments})
+			answers = append(answers, model.Message{Role: model.ToolRole, ToolCallID: call.ID, Content: o.Result})
+		}
+		m.s.Messages = append(append(slices.Clip(m.s.Messages), asked), answers...)
+	} else if strings.TrimSpace(r.Text) != "" {
+		m.s.Messages = append(slices.Clip(m.s.Messages), model.Message{Role: model.Assistant, Content: r.Text})
+	}
+	m.s.Reply = nil
+}
+
+// repeated answers a loop of identical calls: a hint first, then the profile's fallback (fault case BL-16).
+func (m *machine) repeated() {
+	c, r := m.s.Config, m.s.Repeat
+	if m.s.Spent.Perturbation < c.Profile.Corrections.Perturbation {
+		m.s.Spent.Perturbation++
+		m.tell(model.System, c.sayRepeat(r))
+		m.nextStep()
+		return
+	}
+	if c.Profile.Fallback != FallbackToolsOff || !c.contractMet(m.s.Work) {
+		m.fail(StopToolLoop, fmt.Sprintf("the model called %s %d times in a row with the same arguments", r.Name, r.Count), nil)
+		return
+	}
+	m.s.ToolsOff = true
+	m.tell(model.System, c.sayToolsOff(r))
+	m.nextStep()
+}

@@ -1,0 +1,67 @@
+package prompt
+
+import (
+	"encoding/json"
+
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/sdk"
+)
+
+// In is everything a prompt depends on. Zero values leave the matching part out.
+type In struct {
+	Runtime    manifest.Runtime
+	PluginName string // display name of the plugin in the session's language
+
+	Locale            string // content language of the session, BCP 47
+	InstructionLocale string // "zh" or "en"; "" derives it from Locale (InstructionLocale)
+
+	World sdk.WorldRecord
+	// LoreBefore and LoreAfter are the active entries of the lorebook by position, in order.
+	LoreBefore []sdk.LorebookEntry
+	LoreAfter  []sdk.LorebookEntry
+	HasStory   bool // a story message is committed: the world's opening is over
+
+	History []HistoryRow // committed turns, oldest first, already limited by history.maxTurns
+
+	Player     *sdk.Character  // nil until the player has a character
+	Characters []sdk.Character // by creation; the player's own may be among them
+	Schema     sdk.CharacterSchema
+
+	Inputs     map[string]sdk.Input // bound io.inputs slots
+	Data       []DataBlock          // own plugin data, in the order of io.selfData
+	Segments   []manifest.PromptSegment
+	Activation *Activation // event and manual runs only
+
+	PlayerMessage string // rendered input of this execution (RenderActions), "" when there is none
+	Story         string // story already written in this execution, "" before the narrative
+
+	LogicalTurn     int
+	LastPlayerInput *sdk.PlayerInput
+	Settings        map[string]json.RawMessage // userSettings of the plugin
+}
+
+// HistoryRow is one committed message. Role is user or assistant; rows with another role or without text are left out.
+type HistoryRow struct {
+	Role string
+	Text string
+}
+
+// DataBlock is one io.selfData entry with its records in creation order.
+type DataBlock struct {
+	Decl manifest.SelfData
+	Rows []DataRow
+}
+
+// DataRow is one record. Updated grows with every write of a record; it orders rows by their last change.
+type DataRow struct {
+	Key     string
+	Value   json.RawMessage
+	Updated uint64
+}
+
+// Activation is why a runtime outside the stages runs.
+type Activation struct {
+	Source  string          `json:"source"` // event | manual
+	Topic   string          `json:"topic,omitempty"`
+	Payload json.RawMessage `json:"payload"`
+}

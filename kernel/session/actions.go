@@ -1,0 +1,184 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/covel/covel/kernel/prompt"
+	"github.com/covel/covel/kernel/world"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
+)
+
+// MaxText is the longest text of an action, in characters.
+const MaxText = 100_000
+
+// MaxActions is how many actions one submission may carry.
+const MaxActions = 20
+
+// baseKinds are the action kinds every session has; spectators have none (decisions: "Seats, roles, gathering").
+var baseKinds = []string{"say", "act", "command"}
+
+// Check holds a command against the state of the session and fills in what it leaves out: seat, character, source, the
+// text of an answer. One failure refuses all, and nothing is stored (seed: turn-pipeline.txt §3.1).
+func Check(hot projections.State, cmd Command) (Command, *Refusal) {
+	s := hot.Session
+	switch {
+	case s.ID == "":
+		return cmd, &Refusal{Code: "session_not_found", Message: "there is no such session"}
+	case s.Status == projections.StatusEnded:
+		return cmd, &Refusal{Code: "session_ended", Message: "the session has ended"}
+	case s.Status != projections.StatusActive:
+		return cmd, &Refusal{Code: "session_not_active", Message: "the session is paused; resume it first"}
+	}
+	switch cmd.Type {
+	case StartSession:
+		if s.Phase == projections.PhasePlaying && hot.History.Stories > 0 {
+			return cmd, &Refusal{Code: "already_started", Message: "the session has its opening already; send a line instead"}
+		}
+		return cmd, nil
+	case RetryTurn:
+		if s.Draft == nil && (s.Last == nil || s.Last.End == projections.EndCommitted) {
+			return cmd, &Refusal{Code: "nothing_to_retry", Message: "the last turn was committed; there is nothing to try again"}
+		}
+		return cmd, nil
+	case SubmitActions:
+		return checkActions(hot, cmd)
+	}
+	return cmd, &Refusal{Code: "unknown_type", Message: "unknown command type " + strconv.Quote(cmd.Type)}
+}
+
+func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {
+	if len(cmd.Actions) == 0 || len(cmd.Actions) > MaxActions {
+		return cmd, &Refusal{Code: "invalid_action_request", Message: "a submission carries 1 to " + strconv.Itoa(MaxActions) + " actions"}
+	}
+	c := checker{hot: hot, cmd: cmd, answered: map[projections.InteractionRef]bool{}}
+	out := make([]projections.Action, len(cmd.Actions))
+	for i, a := range cmd.Actions {
+		resolved, refusal := c.action(i, a)
+		if refusal != nil {
+			return cmd, refusal
+		}
+		out[i] = resolved
+	}
+	if len(c.issues) > 0 {
+		return cmd, &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: c.issues}
+	}
+	cmd.Actions = out
+	return cmd, nil
+}
+
+type checker struct {
+	hot      projections.State
+	cmd      Command
+	answered map[projections.InteractionRef]bool
+	issues   []Issue
+}
+
+func (c *checker) action(i int, a projections.Action) (projections.Action, *Refusal) {
+	bad := func(field, message string) *Refusal {
+		return &Refusal{Code: "invalid_action", Message: message, Issues: []Issue{{"actions[" + strconv.Itoa(i) + "]." + field, message}}}
+	}
+	if a.SeatID == "" {
+		a.SeatID = c.cmd.SeatID
+	}
+	at := slices.IndexFunc(c.hot.Session.Seats, func(s projections.Seat) bool { return s.ID == a.SeatID })
+	if at < 0 {
+		return a, bad("seatId", "there is no seat "+strconv.Quote(a.SeatID))
+	}
+	seat := c.hot.Session.Seats[at]
+	if seat.Control != "human" {
+		return a, bad("seatId", "nobody plays the seat "+strconv.Quote(a.SeatID))
+	}
+	if a.CharacterID == "" {
+		a.CharacterID = seat.CurrentCharacterID
+	} else if !slices.Contains(seat.CharacterIDs, a.CharacterID) {
+		return a, bad("characterId", "the seat does not play the character "+strconv.Quote(a.CharacterID))
+	}
+	a.Source = projections.SourcePlayer
+	if a.Interaction != nil {
+		return c.answer(a, bad)
+	}
+	if a.Kind == "" {
+		a.Kind = "say"
+	}
+	if !slices.Contains(baseKinds, a.Kind) || seat.Role == "spectator" {
+		return a, bad("kind", "the seat's role "+strconv.Quote(seat.Role)+" may not use the kind "+strconv.Quote(a.Kind))
+	}
+	if len(a.Fields) > 0 {
+		return a, bad("fields", "only an answer to a question carries fields")
+	}
+	if strings.TrimSpace(a.Text) == "" {
+		return a, bad("text", "the text is empty")
+	}
+	if utf8.RuneCountInString(a.Text) > MaxText {
+		return a, bad("text", "the text is longer than "+strconv.Itoa(MaxText)+" characters")
+	}
+	return a, nil
+}
+
+// answer holds an answer against the question as it was committed; the client chooses nothing but the values.
+func (c *checker) answer(a projections.Action, bad func(field, message string) *Refusal) (projections.Action, *Refusal) {
+	q, ok := c.hot.Interactions.Find(a.Interaction.TurnID, a.Interaction.InteractionID)
+	if !ok || q.Type != a.Interaction.Type {
+		return a, &Refusal{Code: "invalid_interaction_submission", Message: "this session asked no such question"}
+	}
+	if q.Status != projections.InteractionOpen || c.answered[*a.Interaction] {
+		return a, &Refusal{Code: "interaction_already_submitted", Message: "this question was answered or has become void"}
+	}
+	c.answered[*a.Interaction] = true
+	block, unreadable := tools.ReadInteraction(json.RawMessage(q.Block))
+	if len(unreadable) > 0 {
+		return a, &Refusal{Code: "invalid_interaction_submission", Message: "the question cannot be read any more: " + unreadable[0].Message}
+	}
+	kind := block.Kind()
+	if a.Kind == "" {
+		a.Kind = kind
+	}
+	if a.Kind != kind {
+		return a, bad("kind", "this question is answered as "+strconv.Quote(kind))
+	}
+	var values map[string]any
+	if json.Unmarshal(a.Fields, &values) != nil || values == nil {
+		return a, &Refusal{Code: "invalid_interaction_submission", Message: "fields must be an object of the answer's values"}
+	}
+	normal, issues := tools.Submit(block, values, c.hot.Session.Locale)
+	for _, is := range issues {
+		if is.Code == tools.IssueUnknown {
+			return a, &Refusal{Code: "invalid_interaction_submission", Message: is.Message}
+		}
+		c.issues = append(c.issues, Issue{is.Field, is.Message})
+	}
+	b, err := json.Marshal(normal)
+	if err != nil {
+		return a, &Refusal{Code: "invalid_interaction_submission", Message: err.Error()}
+	}
+	a.Fields = b
+	a.Text = tools.Narrative(block, normal, c.hot.Session.Locale)
+	return a, nil
+}
+
+// Rendered is the text the model reads for a submission (seed: turn-pipeline.txt §3.1, renderActions).
+func Rendered(hot projections.State, actions []projections.Action) string {
+	if len(actions) == 0 {
+		return ""
+	}
+	w := world.Actors(hot)
+	return prompt.RenderActions(SDKActions(actions), w.Characters, w.Seats, hot.Session.Locale)
+}
+
+// SDKActions gives actions as plugins see them.
+func SDKActions(actions []projections.Action) []sdk.Action {
+	out := make([]sdk.Action, len(actions))
+	for i, a := range actions {
+		out[i] = sdk.Action{Kind: a.Kind, SeatID: a.SeatID, CharacterID: a.CharacterID, Source: a.Source, Text: a.Text, Fields: json.RawMessage(a.Fields)}
+		if a.Interaction != nil {
+			out[i].Interaction = &sdk.InteractionRef{TurnID: a.Interaction.TurnID, InteractionID: a.Interaction.InteractionID, Type: a.Interaction.Type}
+		}
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package session
+
+import (
+	"encoding/hex"
+
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// submit admits a command, queues it, or refuses it.
+func (s *step) submit(cmd Command) {
+	cmd = s.withSeat(cmd)
+	if s.draining || s.Phase == Stopped {
+		s.refuse(cmd, "server_shutting_down", "the server is shutting down; send the request again when it is back")
+		return
+	}
+	if s.Phase == Recovering || s.Phase == Uncertain {
+		// Nothing is known yet: it waits, whatever it is.
+		s.enqueue(cmd)
+		return
+	}
+	if s.known(&cmd) || s.conflicts(&cmd) {
+		return
+	}
+	s.enqueue(cmd)
+}
+
+// conflicts refuses a command whose base is no longer the head. Once admitted it is not asked again: what happens while
+// it waits in the queue is no surprise to its sender.
+func (s *step) conflicts(cmd *Command) bool {
+	if !cmd.admitted && cmd.Base != nil && *cmd.Base != s.Hot.Version {
+		s.refuse(*cmd, "conflict", "the story has gone on since what you saw; look at the newer events and send it again")
+		return true
+	}
+	cmd.admitted = true
+	return false
+}
+
+func (s *step) enqueue(cmd Command) {
+	for i := range s.Queue {
+		if s.Queue[i].RequestID == cmd.RequestID && s.Queue[i].SeatID == cmd.SeatID {
+			s.join(&s.Queue[i], cmd)
+			return
+		}
+	}
+	if len(s.Queue) >= MaxQueue {
+		s.refuse(cmd, "busy", "too many requests wait in this session; try again when its turn has ended")
+		return
+	}
+	s.Queue = append(s.Queue[:len(s.Queue):len(s.Queue)], cmd)
+	if s.Phase != Idle || s.InFlight != nil || len(s.Queue) > 1 {
+		s.reply(cmd.Tokens, Answer{Status: Queued, Ahead: len(s.Queue) - 1})
+	}
+}
+
+// known answers a command whose request id was used before: the same body gets the first outcome, another one an error.
+func (s *step) known(cmd *Command) bool {
+	if cur := s.Current; cur != nil && cur.RequestID == cmd.RequestID && cur.SeatID == cmd.SeatID {
+		joined := *cur
+		s.join(&joined, *cmd)
+		s.Current = &joined
+		return true
+	}
+	req, ok := s.Hot.Session.FindRequest(cmd.SeatID, cmd.RequestID)
+	if !ok {
+		return false
+	}
+	if req.BodyHash != cmd.BodyHash {
+		s.refuse(*cmd, "request_id_conflict", "this requestId was used for another request")
+		return true
+	}
+	s.reply(cmd.Tokens, Answer{Status: Accepted, Version: req.Version, ExecutionID: req.ExecutionID, Repeat: true})
+	return true
+}
+
+func (s *step) join(first *Command, again Command) {
+	if first.BodyHash != again.BodyHash {
+		s.refuse(again, "request_id_conflict", "this requestId was used for another request")
+		return
+	}
+	first.Tokens = append(first.Tokens[:len(first.Tokens):len(first.Tokens)], again.Tokens...)
+	s.reply(again.Tokens, Answer{Status: Queued})
+}
+
+// startNext takes the next command out of the queue and settles it, if it may run at all.
+func (s *step) startNext() {
+	cmd := s.withSeat(s.Queue[0])
+	s.Queue = s.Queue[1:]
+	if s.known(&cmd) || s.conflicts(&cmd) { // accepted while it waited, or not looked at before
+		return
+	}
+	resolved, refusal := Check(s.Hot, cmd)
+	if refusal == nil && s.Hot.Session.Open != nil { // its owner lives elsewhere
+		refusal = &Refusal{Code: "busy", Message: "a turn of this session is running elsewhere; try again shortly"}
+	}
+	if refusal != nil {
+		s.reply(cmd.Tokens, Answer{Status: Refused, Refusal: refusal})
+		return
+	}
+	s.Current = &resolved
+	s.Phase = Settling
+	s.do(Settle{resolved})
+}
+
+// settled accepts the current command: its input and the start of its execution are one append. From here the input
+// survives any crash.
+func (s *step) settled(in Settled) {
+	if s.Phase != Settling || s.Current == nil || s.Current.ExecutionID != in.ExecutionID || s.InFlight != nil {
+		return
+	}
+	if len(in.Issues) > 0 {
+		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: in.Issues}})
+		s.Current = nil
+		s.Phase = Idle
+		return
+	}
+	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
+	if refusal != nil {
+		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
+		s.Current = nil
+		s.Phase = Idle
+		return
+	}
+	s.Current = &cmd
+	hash, _ := hex.DecodeString(cmd.BodyHash)
+	submitted := &eventsv1.ActionsSubmitted{
+		RequestId: cmd.RequestID, BodyHash: hash, Type: cmd.Type, SeatId: cmd.SeatID, Rendered: Rendered(s.Hot, cmd.Actions),
+		ExecutionId: cmd.ExecutionID, InputMessageId: "m-" + cmd.ExecutionID,
+	}
+	for _, a := range cmd.Actions {
+		submitted.Actions = append(submitted.Actions, actionEvent(a))
+	}
+	origin := originPlayer
+	if cmd.Type == StartSession && s.Hot.Session.Phase == projections.PhasePlaying {
+		origin = originContinuation // the opening that a crash or a failure left out
+	}
+	s.append(AppendAccept, cmd.ExecutionID, submitted, s.started(cmd.ExecutionID, origin, cmd.RequestID))
+}
+
+// startOpening goes on with the opening in the request whose set-up just completed.
+func (s *step) startOpening() {
+	last := s.Hot.Session.Last
+	s.Phase = Advancing
+	s.append(AppendOpen, s.env.FreshID, s.started(s.env.FreshID, originContinuation, last.RequestID))
+}
+
+func (s *step) startTurn() {
+	open := s.Hot.Session.Open
+	s.Execution = open.ID
+	s.Phase = Running
+	if s.Stop == "" && s.draining {
+		s.Stop = AbortShutdown
+	}
+	s.do(StartTurn{*open, s.Hot})
+	if s.Stop != "" {
+		s.do(CancelTurn{open.ID, s.Stop})
+	}
+}
+
+func (s *step) withSeat(cmd Command) Command {
+	if cmd.SeatID == "" {
+		if seat, ok := s.Hot.Session.PrimarySeat(); ok {
+			cmd.SeatID = seat.ID
+		}
+	}
+	return cmd
+}
+
+func (s *step) refuse(cmd Command, code, message string) {
+	s.reply(cmd.Tokens, Answer{Status: Refused, Refusal: &Refusal{Code: code, Message: message}})
+}
+
+func actionEvent(a projections.Action) *eventsv1.Action {
+	ev := &eventsv1.Action{Kind: a.Kind, SeatId: a.SeatID, CharacterId: a.CharacterID, Source: a.Source, Text: a.Text, Fields: a.Fields}
+	if a.Interaction != nil {
+		ev.Interaction = &eventsv1.InteractionRef{TurnId: a.Interaction.TurnID, InteractionId: a.Interaction.InteractionID, Type: a.Interaction.Type}
+	}
+	return ev
+}

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/commit"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+const (
+	originPlayer       = commit.OriginPlayer
+	originContinuation = commit.OriginContinuation
+)
+
+// started is the event that opens an execution.
+func (s *step) started(id, origin, requestID string) *eventsv1.ExecutionStarted {
+	ev := &eventsv1.ExecutionStarted{
+		ExecutionId: id, Origin: origin, LogicalTurn: s.Hot.Session.NextLogicalTurn(), LogicalTurnId: id,
+		RequestId: requestID, Node: s.Self.Node, Activation: s.Self.Activation, Phase: s.Hot.Session.Phase,
+	}
+	for _, p := range s.Hot.Session.Plugins {
+		ev.Plugins = append(ev.Plugins, &eventsv1.PluginRef{Id: p.ID, Version: p.Version, Digest: p.Digest})
+	}
+	return ev
+}
+
+// turnEnded takes the outcome of the live execution; the commit follows as soon as no append is in flight.
+func (s *step) turnEnded(in TurnEnded) {
+	if in.ExecutionID != s.Execution || s.Ended != nil {
+		return
+	}
+	s.Ended = &in
+}
+
+// endExecution plans the end of the live execution and appends it: a commit, a failure or an abort.
+func (s *step) endExecution() {
+	open := s.Hot.Session.Open
+	if open == nil || open.ID != s.Execution {
+		s.Execution, s.Ended, s.Stop = "", nil, ""
+		s.Phase = Idle
+		return
+	}
+	in := commit.In{State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Topics: s.Ended.Topics}
+	var out commit.Out
+	switch {
+	case s.Stop == AbortLost:
+		out = commit.Failure(in, AbortLost, "another activation of the session wrote in between")
+	case s.Stop != "":
+		out = commit.Abort(in, s.Stop)
+	case s.Ended.Crash != "":
+		out = commit.Failure(in, commit.ReasonInternal, s.Ended.Crash)
+	default:
+		out = commit.Plan(in)
+	}
+	s.Phase = Committing
+	s.appendFacts(AppendCommit, open.ID, *open, out.Facts)
+}
+
+// closeDead ends an execution whose owner is gone; its input stays as a draft.
+func (s *step) closeDead() {
+	open := *s.Hot.Session.Open
+	ev := &eventsv1.ExecutionAborted{ExecutionId: open.ID, Reason: AbortInterrupted, SetupAttempts: commit.InterruptedAttempts(s.Hot.Session)}
+	s.Phase = Recovering
+	s.appendFacts(AppendClose, open.ID, open, []commit.Fact{{Message: ev}})
+}
+
+// change appends a session-scope change, at once if no append is in flight.
+func (s *step) change(c Change) {
+	if s.Phase == Stopped || s.draining {
+		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: &Refusal{Code: "server_shutting_down", Message: "the server is shutting down"}})
+		return
+	}
+	s.Changes = append(s.Changes[:len(s.Changes):len(s.Changes)], c)
+}
+
+func (s *step) startChange() {
+	c := s.Changes[0]
+	s.Changes = s.Changes[1:]
+	status := s.Hot.Session.Status
+	var msg proto.Message
+	switch {
+	case status == projections.StatusEnded && c.Kind != End:
+		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: &Refusal{Code: "session_ended", Message: "the session has ended; that is final"}})
+		return
+	case c.Kind == Pause && status == projections.StatusActive:
+		msg = &eventsv1.SessionPaused{}
+	case c.Kind == Resume && status == projections.StatusPaused:
+		msg = &eventsv1.SessionResumed{}
+	case c.Kind == End && status != projections.StatusEnded:
+		msg = &eventsv1.SessionEnded{}
+		if s.Execution != "" && s.Ended == nil && s.Stop == "" {
+			s.Stop = AbortEnded
+			s.do(CancelTurn{s.Execution, AbortEnded})
+		}
+	default: // it is so already
+		s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, Repeat: true})
+		return
+	}
+	s.append(AppendChange, c.ID, msg)
+	s.InFlight.Change = &c
+}
+
+// stop is the player's stop: nothing of a running execution commits; a wait ends; after the commit it has no effect, but
+// nothing further follows in that request.
+func (s *step) stop(token uint64) {
+	ok := Answer{Status: Accepted, Version: s.Hot.Version}
+	switch {
+	case s.Execution != "" && s.Ended == nil:
+		if s.Stop == "" {
+			s.Stop = AbortPlayer
+			s.do(CancelTurn{s.Execution, AbortPlayer})
+		}
+	case s.Execution != "" || s.Opening || (s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendOpen)):
+		s.Stop = AbortPlayer // remembered: the append decides
+	case s.Phase == Settling && s.Current != nil:
+		s.refuse(*s.Current, AbortPlayer, "stopped before it began")
+		s.Current = nil
+		s.Phase = Idle
+	default:
+		ok = Answer{Status: Refused, Refusal: &Refusal{Code: "no_running_turn", Message: "there is no turn to stop"}}
+	}
+	s.reply([]uint64{token}, ok)
+}
+
+// append starts an append of events outside of or at the start of an execution.
+func (s *step) append(kind AppendKind, key string, msgs ...proto.Message) {
+	facts := make([]commit.Fact, len(msgs))
+	for i, m := range msgs {
+		facts[i].Message = m
+	}
+	exec := projections.Execution{LogicalTurn: s.Hot.Session.NextLogicalTurn()}
+	if s.Current != nil {
+		exec.RequestID = s.Current.RequestID
+	}
+	if kind != AppendChange {
+		exec.ID = key
+	}
+	s.appendFacts(kind, key, exec, facts)
+}
+
+// appendFacts encodes facts and starts the append. Ids follow from what the append is for, so that a repeat is the same
+// append; the ordinal keeps the start and the end of one execution apart.
+func (s *step) appendFacts(kind AppendKind, key string, exec projections.Execution, facts []commit.Fact) {
+	ordinal := 0
+	if kind == AppendCommit || kind == AppendClose {
+		ordinal = 1
+	}
+	a := Append{Kind: kind, Expected: s.Hot.Version}
+	for i, f := range facts {
+		meta := &eventsv1.Metadata{
+			CorrelationId: exec.RequestID, CausationId: exec.ID, LogicalTurn: exec.LogicalTurn, RunId: f.RunID, PluginId: f.PluginID,
+			AppendEnd: uint64(a.Expected) + uint64(len(facts)),
+		}
+		ev, err := events.Encode(events.NewID(s.stream(), key, ordinal, i), meta, f.Message)
+		if err != nil {
+			panic("session: " + err.Error()) // every fact is in the catalogue
+		}
+		a.Events = append(a.Events, ev)
+	}
+	s.InFlight = &a
+	s.do(DoAppend{a})
+}

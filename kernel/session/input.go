@@ -1,0 +1,79 @@
+package session
+
+import (
+	"time"
+
+	"github.com/covel/covel/projections"
+)
+
+// Env holds the fresh values one Step may use.
+type Env struct {
+	FreshID string // a UUIDv7 not used before
+}
+
+// Input is something that happened to a session.
+type Input interface{ sessionInput() }
+
+// Recovered brings the fold of the log, at the start and after a refold. OwnerAlive says whether the owner of an open
+// execution still lives somewhere.
+type Recovered struct {
+	State      projections.State
+	OwnerAlive bool
+}
+
+// Submit is a command of a client.
+type Submit struct{ Command Command }
+
+// Settled ends the settling of the current command: the waiting is over and plugin validators have looked at the answers.
+type Settled struct {
+	ExecutionID string // of the command that was settled; a late one is ignored
+	Issues      []Issue
+}
+
+// ChangeStatus asks for a session-scope change.
+type ChangeStatus struct{ Change Change }
+
+// StopTurn is the player's stop.
+type StopTurn struct{ Token uint64 }
+
+// AppendDone: the append in flight is durable.
+type AppendDone struct {
+	RecordedAt time.Time
+	Position   uint64
+}
+
+// AppendLost: the stream was not at the expected version. Another activation writes.
+type AppendLost struct{}
+
+// AppendUnknown: the append may or may not have happened.
+type AppendUnknown struct{}
+
+// AppendRefused: the store refuses to write (full disk, too large); nothing was written.
+type AppendRefused struct{ Error string }
+
+// Foreign: an event that this activation did not write stands in the stream.
+type Foreign struct{}
+
+// Wake asks to close what a dead owner left open.
+type Wake struct{ OwnerAlive bool }
+
+// IdleTimeout: nobody asked for anything for a while.
+type IdleTimeout struct{}
+
+// Drain asks to finish and leave.
+type Drain struct{}
+
+func (Recovered) sessionInput()     {}
+func (Submit) sessionInput()        {}
+func (Settled) sessionInput()       {}
+func (TurnEnded) sessionInput()     {}
+func (ChangeStatus) sessionInput()  {}
+func (StopTurn) sessionInput()      {}
+func (AppendDone) sessionInput()    {}
+func (AppendLost) sessionInput()    {}
+func (AppendUnknown) sessionInput() {}
+func (AppendRefused) sessionInput() {}
+func (Foreign) sessionInput()       {}
+func (Wake) sessionInput()          {}
+func (IdleTimeout) sessionInput()   {}
+func (Drain) sessionInput()         {}

@@ -1,0 +1,86 @@
+package session
+
+// Progress is a transient fact about a running execution: nothing of it is stored, nothing provisional is ever taken for
+// committed. N counts inside the execution, from 1.
+type Progress struct {
+	ExecutionID string
+	N           uint64
+	Kind        ProgressKind
+	RuntimeID   string
+	PluginID    string
+	RunID       string
+	Label       string // of the runtime, in the session's language
+	Stage       string
+	Delta       string // narrative.delta
+	Reset       bool   // narrative.delta: drop what this runtime showed so far
+	Status      string // of an ended run
+	Error       string
+	SkipReason  string
+	DurationMs  int64
+	ToolName    string
+	ToolCallID  string
+}
+
+// ProgressKind is the event name of the protocol.
+type ProgressKind string
+
+// Kinds.
+const (
+	RuntimeStarted   ProgressKind = "runtime.started"
+	RuntimeCompleted ProgressKind = "runtime.completed"
+	RuntimeFailed    ProgressKind = "runtime.failed"
+	RuntimeSkipped   ProgressKind = "runtime.skipped"
+	NarrativeDelta   ProgressKind = "narrative.delta"
+	ToolCalling      ProgressKind = "tool.calling"
+	ToolCompleted    ProgressKind = "tool.completed"
+	ToolFailed       ProgressKind = "tool.failed"
+)
+
+// Live is what a client that joins now must be told about the running execution: the buffer of a turn.
+type Live struct {
+	ExecutionID   string
+	RequestID     string
+	N             uint64
+	Text          string // streamed so far
+	TextRuntimeID string
+	Steps         []LiveStep
+}
+
+// LiveStep is one run of the execution.
+type LiveStep struct {
+	RunID     string `json:"-"`
+	RuntimeID string `json:"runtimeId"`
+	PluginID  string `json:"pluginId"`
+	Label     string `json:"label"`
+	Stage     string `json:"stage"`
+	Status    string `json:"status"` // running | success | failed | skipped
+	Error     string `json:"error,omitempty"`
+}
+
+// Apply folds one progress. It changes nothing that was handed out before.
+func (l Live) Apply(p Progress) Live {
+	l.N = p.N
+	switch p.Kind {
+	case NarrativeDelta:
+		if p.Reset || p.RuntimeID != l.TextRuntimeID {
+			l.Text = ""
+		}
+		l.TextRuntimeID = p.RuntimeID
+		l.Text += p.Delta
+	case RuntimeStarted:
+		l.Steps = append(l.Steps[:len(l.Steps):len(l.Steps)], LiveStep{p.RunID, p.RuntimeID, p.PluginID, p.Label, p.Stage, "running", ""})
+	case RuntimeCompleted, RuntimeFailed, RuntimeSkipped:
+		steps := append([]LiveStep(nil), l.Steps...)
+		found := false
+		for i := range steps {
+			if steps[i].RunID == p.RunID {
+				steps[i].Status, steps[i].Error, found = p.Status, p.Error, true
+			}
+		}
+		if !found {
+			steps = append(steps, LiveStep{p.RunID, p.RuntimeID, p.PluginID, p.Label, p.Stage, p.Status, p.Error})
+		}
+		l.Steps = steps
+	}
+	return l
+}

@@ -1,0 +1,143 @@
+// Package session is the session of design §5 as a pure machine: Step takes a state, an input and the fresh values of the
+// moment and gives the next state and effects. The session actor carries effects out and feeds their outcomes back in;
+// it owns failure and cancellation and decides nothing. A crash between any two effects is a test without a process.
+package session
+
+import (
+	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/projections"
+	"github.com/covel/covel/worlds"
+)
+
+// Phase is where a session stands.
+type Phase string
+
+// Phases: recovering → idle ⇄ settling → running → committing → (advancing →) idle; uncertain while the outcome of an
+// append is not known; draining on the way out; stopped at the end.
+const (
+	Recovering Phase = "recovering"
+	Idle       Phase = "idle"
+	Settling   Phase = "settling"
+	Running    Phase = "running"
+	Committing Phase = "committing"
+	Advancing  Phase = "advancing"
+	Uncertain  Phase = "uncertain"
+	Draining   Phase = "draining"
+	Stopped    Phase = "stopped"
+)
+
+// MaxQueue is how many commands wait behind a running turn; one more is refused as busy.
+const MaxQueue = 8
+
+// State is everything a session knows that is not in the log, beside the fold of the log.
+type State struct {
+	Phase Phase
+	Hot   projections.State
+	Self  Owner // this activation
+
+	Queue   []Command
+	Current *Command // being settled or accepted
+	Changes []Change // session-scope changes that wait for the append in flight
+
+	// Execution is the live execution this activation runs, "" when there is none.
+	Execution string
+	// Ended is the outcome of the live execution until its commit is appended.
+	Ended *TurnEnded
+	// Opening: the request whose set-up just completed goes on with the opening.
+	Opening bool
+	// Stop is why the live execution must not commit: AbortPlayer, AbortShutdown, AbortEnded; "" lets it.
+	Stop string
+
+	InFlight *Append // the one append that is under way
+	resume   Phase   // where an uncertain append came from
+
+	// OwnerAlive: the open execution belongs to another activation that still lives; it is left alone.
+	OwnerAlive bool
+	// closeOpen: close what a dead owner left open even if no command waits for it.
+	closeOpen bool
+	draining  bool
+}
+
+// Owner names an activation of a session.
+type Owner struct {
+	Node       string
+	Activation string
+}
+
+// Command is a client's request. Tokens are the reply handles of everyone who sent it.
+type Command struct {
+	RequestID   string
+	Type        string // start_session | submit_actions | retry_turn
+	SeatID      string // "" stands for the primary seat
+	Actions     []projections.Action
+	BodyHash    string // hex SHA-256 of the canonical body
+	Base        *events.Version
+	ExecutionID string // fresh; used when the command starts an execution
+	Tokens      []uint64
+
+	admitted bool // Base was held against the head
+}
+
+// Command types.
+const (
+	StartSession  = "start_session"
+	SubmitActions = "submit_actions"
+	RetryTurn     = "retry_turn"
+)
+
+// Change is a session-scope change that does not start an execution.
+type Change struct {
+	Kind  ChangeKind
+	ID    string // fresh; names the append
+	Token uint64
+}
+
+// ChangeKind says what is changed.
+type ChangeKind string
+
+// Changes of a session's status.
+const (
+	Pause  ChangeKind = "pause"
+	Resume ChangeKind = "resume"
+	End    ChangeKind = "end"
+)
+
+// Append is an append under way. It is repeated only with the same expected version and the same events.
+type Append struct {
+	Kind     AppendKind
+	Expected events.Version
+	Events   []events.Event
+	Attempt  int
+	Change   *Change // of a change append
+}
+
+// AppendKind is what an append is for.
+type AppendKind string
+
+// Kinds of append.
+const (
+	AppendAccept AppendKind = "accept" // the input and the start of its execution
+	AppendCommit AppendKind = "commit" // the end of an execution, whichever
+	AppendOpen   AppendKind = "open"   // the start of the opening
+	AppendChange AppendKind = "change"
+	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead
+)
+
+// Abort reasons on the wire (seed: turn-pipeline.txt; reference: api-and-protocol.md §3.5).
+const (
+	AbortPlayer      = "aborted-by-player"
+	AbortInterrupted = "interrupted"
+	AbortShutdown    = "shutdown"
+	AbortEnded       = "session-ended"
+	AbortLost        = "lost-to-another-activation"
+)
+
+// TurnEnded is the outcome of a live execution as the turn actor reports it.
+type TurnEnded struct {
+	ExecutionID string
+	Results     []turn.Result
+	Pack        worlds.View
+	Topics      map[string]bool
+	Crash       string // a panic of the turn itself
+}

@@ -1,0 +1,326 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/commit"
+	"github.com/covel/covel/projections"
+)
+
+// SnapshotEvery is how many versions lie between two snapshots of a session.
+const SnapshotEvery = 64
+
+// New gives the state of an activation that has not read its stream yet; its first effect is Refold.
+func New(self Owner) (State, []Effect) {
+	return State{Phase: Recovering, Self: self}, []Effect{Refold{}}
+}
+
+// step gathers effects while a state moves on.
+type step struct {
+	State
+	env     Env
+	effects []Effect
+}
+
+func (s *step) do(e ...Effect) { s.effects = append(s.effects, e...) }
+
+// Step moves a session on. It never blocks, never fails and never asks for anything outside its arguments; an input that
+// does not fit the state is dropped or refused, as the state table of design §5 says.
+func Step(state State, env Env, in Input) (State, []Effect) {
+	s := &step{State: state, env: env}
+	switch in := in.(type) {
+	case Recovered:
+		s.recovered(in)
+	case Submit:
+		s.submit(in.Command)
+	case Settled:
+		s.settled(in)
+	case TurnEnded:
+		s.turnEnded(in)
+	case ChangeStatus:
+		s.change(in.Change)
+	case StopTurn:
+		s.stop(in.Token)
+	case AppendDone:
+		s.appended(in)
+	case AppendLost:
+		s.lost()
+	case AppendUnknown:
+		s.unknown()
+	case AppendRefused:
+		s.refused(in.Error)
+	case Foreign:
+		s.foreign()
+	case Wake:
+		s.OwnerAlive = s.OwnerAlive && in.OwnerAlive
+		s.closeOpen = s.dead()
+	case IdleTimeout:
+		if s.quiet() && len(s.Queue) == 0 && !s.closeOpen {
+			s.leave()
+		}
+	case Drain:
+		s.drain()
+	default:
+		panic(fmt.Sprintf("session: unknown input %T", in))
+	}
+	s.pump()
+	return s.State, s.effects
+}
+
+// pump starts what can be started now: one append at a time, the end of a turn before anything else, then changes, then
+// what a dead owner left, then the opening, then the next command.
+func (s *step) pump() {
+	for s.InFlight == nil && s.Phase != Recovering && s.Phase != Uncertain && s.Phase != Stopped {
+		switch {
+		case s.Ended != nil:
+			s.endExecution()
+		case len(s.Changes) > 0:
+			s.startChange()
+		case s.Phase != Idle && s.Phase != Draining:
+			return
+		case s.draining:
+			s.leave()
+			return
+		case s.dead() && (s.closeOpen || len(s.Queue) > 0):
+			s.closeDead()
+		case s.Opening:
+			s.startOpening()
+		case len(s.Queue) > 0:
+			s.startNext()
+		default:
+			return
+		}
+	}
+}
+
+// dead says whether an execution is open in the log and nobody living runs it.
+func (s *step) dead() bool {
+	open := s.Hot.Session.Open
+	return open != nil && open.ID != s.Execution && !s.OwnerAlive
+}
+
+// quiet says whether nothing of this activation is under way.
+func (s *step) quiet() bool {
+	return s.Phase == Idle && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.Opening
+}
+
+func (s *step) leave() {
+	if s.Hot.Version > 0 {
+		s.do(SaveSnapshot{s.Hot})
+	}
+	s.Phase = Stopped
+	s.do(Passivate{})
+}
+
+// recovered takes up the fold of the log, at the start and after losing an append.
+func (s *step) recovered(in Recovered) {
+	s.Hot = in.State
+	s.OwnerAlive = in.OwnerAlive
+	open := s.Hot.Session.Open
+	if s.Execution != "" {
+		if open == nil || open.ID != s.Execution { // somebody else ended it
+			if s.Ended == nil {
+				s.do(CancelTurn{s.Execution, AbortLost})
+			}
+			s.Execution, s.Ended, s.Stop = "", nil, ""
+		} else if s.Ended == nil { // its frozen view is no longer what the stream says
+			s.Stop = AbortLost
+			s.do(CancelTurn{s.Execution, AbortLost})
+			s.Phase = Running
+			return
+		} else {
+			s.Stop = AbortLost
+		}
+	}
+	s.Phase = Idle
+	if s.draining {
+		s.Phase = Draining
+	}
+}
+
+// appended folds what the append in flight wrote and goes on from it.
+func (s *step) appended(in AppendDone) {
+	if s.InFlight == nil {
+		return
+	}
+	done := *s.InFlight
+	s.InFlight = nil
+	if s.Phase == Uncertain {
+		s.Phase = s.resume
+	}
+	before := s.Hot.Version
+	recorded := make([]events.Recorded, len(done.Events))
+	for i, ev := range done.Events {
+		r := events.Recorded{
+			Event: ev, Stream: s.stream(), Version: done.Expected + events.Version(i) + 1,
+			Position: events.Position(in.Position) - events.Position(len(done.Events)-1-i), RecordedAt: in.RecordedAt,
+		}
+		recorded[i] = r
+		next, err := projections.Apply(s.Hot, r)
+		if err != nil { // this binary encoded it a moment ago
+			panic(fmt.Sprintf("session: own event does not fold: %v", err))
+		}
+		s.Hot = next
+	}
+	s.do(Publish{recorded, s.Hot})
+	if uint64(before)/SnapshotEvery != uint64(s.Hot.Version)/SnapshotEvery && s.Hot.Session.Open == nil {
+		s.do(SaveSnapshot{s.Hot})
+	}
+	switch done.Kind {
+	case AppendAccept:
+		cmd := s.Current
+		s.Current = nil
+		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: cmd.ExecutionID})
+		s.startTurn()
+	case AppendOpen:
+		s.Opening = false
+		s.startTurn()
+	case AppendCommit:
+		s.Execution, s.Ended = "", nil
+		last := s.Hot.Session.Last
+		s.Opening = last != nil && last.Next == commit.NextOpening && s.Stop == "" && !s.draining && s.Hot.Session.Status == projections.StatusActive
+		s.Stop = ""
+		s.Phase = Idle
+	case AppendClose:
+		s.closeOpen = false
+		s.Phase = Idle
+	case AppendChange:
+		s.reply([]uint64{done.Change.Token}, Answer{Status: Accepted, Version: s.Hot.Version})
+	}
+	if s.draining && s.Phase == Idle {
+		s.Phase = Draining
+	}
+}
+
+// lost gives way to another activation: nothing of the append was written; everything is read anew and what waited is
+// tried again from the new state.
+func (s *step) lost() {
+	if s.InFlight == nil {
+		return
+	}
+	lost := *s.InFlight
+	s.InFlight = nil
+	switch lost.Kind {
+	case AppendAccept:
+		s.requeue()
+	case AppendChange:
+		s.Changes = append([]Change{*lost.Change}, s.Changes...)
+	case AppendOpen:
+		s.Opening = false
+	case AppendCommit, AppendClose: // decided anew from what the refold finds
+	}
+	s.Phase = Recovering
+	s.do(Reset{"wrong-version"}, Refold{})
+}
+
+// foreign follows the stream: an event of another activation makes this one stop and refold.
+func (s *step) foreign() {
+	if s.InFlight != nil || s.Phase == Recovering || s.Phase == Stopped {
+		return // the append in flight will find out by itself
+	}
+	if s.Current != nil {
+		s.requeue()
+	}
+	s.Phase = Recovering
+	s.do(Reset{"wrong-version"}, Refold{})
+}
+
+func (s *step) requeue() {
+	if s.Current != nil {
+		s.Queue = append([]Command{*s.Current}, s.Queue...)
+		s.Current = nil
+	}
+}
+
+// unknown repeats the very same append until its outcome is known.
+func (s *step) unknown() {
+	if s.InFlight == nil {
+		return
+	}
+	if s.Phase != Uncertain {
+		s.resume = s.Phase
+		s.Phase = Uncertain
+	}
+	again := *s.InFlight
+	again.Attempt++
+	s.InFlight = &again
+	s.do(DoAppend{again})
+}
+
+// refused: the store says it wrote nothing and will not. The request fails with its reason; a turn that cannot commit
+// stays open in the log until the store writes again.
+func (s *step) refused(message string) {
+	if s.InFlight == nil {
+		return
+	}
+	failed := *s.InFlight
+	s.InFlight = nil
+	if s.Phase == Uncertain {
+		s.Phase = s.resume
+	}
+	refusal := &Refusal{Code: "internal", Message: "the log refused the write: " + message}
+	switch failed.Kind {
+	case AppendAccept:
+		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
+		s.Current = nil
+	case AppendChange:
+		s.reply([]uint64{failed.Change.Token}, Answer{Status: Refused, Refusal: refusal})
+		return
+	case AppendOpen:
+		s.Opening = false
+	case AppendCommit:
+		s.Execution, s.Ended, s.Stop = "", nil, ""
+		s.do(Reset{"log-refused"})
+	case AppendClose:
+		s.closeOpen = false
+		for _, c := range s.Queue {
+			s.reply(c.Tokens, Answer{Status: Refused, Refusal: refusal})
+		}
+		s.Queue = nil
+	}
+	s.Phase = Idle
+	if s.draining {
+		s.Phase = Draining
+	}
+}
+
+func (s *step) drain() {
+	if s.draining || s.Phase == Stopped {
+		return
+	}
+	s.draining = true
+	gone := &Refusal{Code: "server_shutting_down", Message: "the server is shutting down; send the request again when it is back"}
+	for _, c := range s.Queue {
+		s.reply(c.Tokens, Answer{Status: Refused, Refusal: gone})
+	}
+	s.Queue = nil
+	if s.Phase == Settling && s.InFlight == nil && s.Current != nil {
+		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: gone})
+		s.Current = nil
+		s.Phase = Draining
+	}
+	if s.Execution != "" && s.Ended == nil && s.Stop == "" {
+		s.Stop = AbortShutdown
+		s.do(CancelTurn{s.Execution, AbortShutdown})
+	}
+	if s.Phase == Idle {
+		s.Phase = Draining
+	}
+	if s.Phase == Recovering && s.Hot.Version == 0 && s.InFlight == nil {
+		s.leave()
+	}
+}
+
+func (s *step) reply(tokens []uint64, a Answer) {
+	for _, t := range tokens {
+		if t != 0 {
+			s.do(Reply{t, a})
+		}
+	}
+}
+
+func (s *step) stream() string { return StreamOf(s.Hot.Session.ID) }
+
+// StreamOf names the stream of a session.
+func StreamOf(sessionID string) string { return "session-" + sessionID }

@@ -1,0 +1,286 @@
+// Package turn decides what runs in one execution, in which order, and what each run gets to read: selection, stage
+// bands, DAG levels, in-turn events. It is pure: Step takes a state and an input and gives the next state and effects;
+// the turn actor only carries the effects out.
+package turn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
+)
+
+// MaxEventDepth bounds the chain of events that runs of one stage may set off.
+const MaxEventDepth = 8
+
+// Plan is what an execution froze at its start.
+type Plan struct {
+	ExecutionID string
+	Phase       string
+	LogicalTurn int
+	Session     projections.Session
+	Active      []manifest.Runtime // runtimes of the session's active plugins, after provider resolution
+	RunID       func(runtimeID string, n int) string
+}
+
+// State is where an execution stands.
+type State struct {
+	plan     Plan
+	bands    [][]manifest.Runtime // one per stage, in order
+	band     int
+	levels   [][]manifest.Runtime // still to run in this band
+	depth    int
+	looked   int // results whose events were matched already
+	running  map[string]Run
+	runs     int
+	Results  []Result // finished runs, in commit order: level by level, by name inside a level
+	level    []Result // finished runs of the level that is running
+	stopping bool
+	finished bool
+}
+
+// Run is one start of a runtime.
+type Run struct {
+	RunID   string
+	Runtime manifest.Runtime
+	Inputs  map[string]sdk.Input
+	Event   *sdk.EmittedEvent // what set off an event run
+	// Upstream are the results this run may see: everything settled in earlier levels and stages.
+	Upstream []Result
+	Needs    []string
+}
+
+// Input is something that happened to an execution.
+type Input interface{ turnInput() }
+
+// Begin starts the execution.
+type Begin struct{}
+
+// RunEnded reports a finished run.
+type RunEnded struct{ Result Result }
+
+// Cancel stops everything: the player's stop, a drain, the end of the session. Results are dropped by the session.
+type Cancel struct{}
+
+func (Begin) turnInput()    {}
+func (RunEnded) turnInput() {}
+func (Cancel) turnInput()   {}
+
+// Effect is something the turn actor carries out.
+type Effect interface{ turnEffect() }
+
+// StartRun starts a runtime as a child.
+type StartRun struct{ Run Run }
+
+// SkipRun tells watchers that a selected runtime does not run; its result is recorded already.
+type SkipRun struct{ Result Result }
+
+// CancelRuns cancels the runs that are still going.
+type CancelRuns struct{ RunIDs []string }
+
+// Finish ends the execution with all results.
+type Finish struct{ Results []Result }
+
+func (StartRun) turnEffect()   {}
+func (SkipRun) turnEffect()    {}
+func (CancelRuns) turnEffect() {}
+func (Finish) turnEffect()     {}
+
+// New gives the state of an execution that has not begun.
+func New(p Plan) State { return State{plan: p, running: map[string]Run{}} }
+
+// Step moves the execution on.
+func Step(s State, in Input) (State, []Effect) {
+	switch in := in.(type) {
+	case Begin:
+		s.bands = bands(s.plan)
+		s.band = -1
+		return s.next()
+	case RunEnded:
+		if _, ok := s.running[in.Result.RunID]; !ok {
+			return s, nil // late, or told twice
+		}
+		s.running = without(s.running, in.Result.RunID)
+		s.level = append(slices.Clone(s.level), in.Result)
+		if len(s.running) > 0 {
+			return s, nil
+		}
+		if s.stopping {
+			return s.finish()
+		}
+		return s.next()
+	case Cancel:
+		if s.finished || s.stopping {
+			return s, nil
+		}
+		s.stopping = true
+		if len(s.running) == 0 {
+			return s.finish()
+		}
+		ids := make([]string, 0, len(s.running))
+		for id := range s.running {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		return s, []Effect{CancelRuns{ids}}
+	}
+	panic(fmt.Sprintf("turn: unknown input %T", in))
+}
+
+func (s State) finish() (State, []Effect) {
+	s = s.settleLevel()
+	s.finished = true
+	return s, []Effect{Finish{s.Results}}
+}
+
+// settleLevel moves the finished level into the results, by name: the order of completion never shows.
+func (s State) settleLevel() State {
+	slices.SortFunc(s.level, func(a, b Result) int {
+		if a.RuntimeID < b.RuntimeID {
+			return -1
+		}
+		if a.RuntimeID > b.RuntimeID {
+			return 1
+		}
+		return 0
+	})
+	s.Results = append(s.Results[:len(s.Results):len(s.Results)], s.level...)
+	s.level = nil
+	return s
+}
+
+// next starts the next level that has something to run, or finishes.
+func (s State) next() (State, []Effect) {
+	var effects []Effect
+	for {
+		s = s.settleLevel()
+		if len(s.levels) == 0 {
+			var followers []manifest.Runtime
+			if followers = s.eventRuntimes(); len(followers) > 0 {
+				s.depth++
+			} else {
+				s.band++
+				s.depth = 0
+				if s.band >= len(s.bands) {
+					st, fin := s.finish()
+					return st, append(effects, fin...)
+				}
+				followers = s.bands[s.band]
+			}
+			levels, cyclic := Levels(followers)
+			s.levels = levels
+			for _, r := range cyclic {
+				res := s.skipped(r, SkipCycle)
+				s.Results = append(s.Results[:len(s.Results):len(s.Results)], res)
+				effects = append(effects, SkipRun{res})
+			}
+			continue
+		}
+		level := s.levels[0]
+		s.levels = s.levels[1:]
+		running := map[string]Run{}
+		for _, r := range level {
+			skip, needs := gate(r, s.Results, s.plan.Active, s.plan.Session)
+			if skip != "" {
+				res := s.skipped(r, skip)
+				s.level = append(s.level, res)
+				effects = append(effects, SkipRun{res})
+				continue
+			}
+			s.runs++
+			run := Run{RunID: s.plan.RunID(r.ID, s.runs), Runtime: r, Inputs: Bind(r, s.Results), Event: s.cause(r), Upstream: s.Results, Needs: needs}
+			running[run.RunID] = run
+			effects = append(effects, StartRun{run})
+		}
+		s.running = running
+		if len(running) > 0 {
+			return s, effects
+		}
+	}
+}
+
+func (s State) skipped(r manifest.Runtime, reason string) Result {
+	return Result{
+		RuntimeID: r.ID, PluginID: r.PluginID, RunID: s.plan.RunID(r.ID, 0), Stage: r.Schedule.Stage,
+		Story: r.IO.Visibility == manifest.VisibilityStory, Contract: r.IO.OutputContract, Status: Skipped, SkipReason: reason,
+	}
+}
+
+// eventRuntimes gives the event runtimes that topics raised since the last look set off, each once in an execution; the
+// first emission of a topic wins, failed runs raise nothing (seed: turn-pipeline.txt §4.3; reference: plugins.md §7.4).
+func (s *State) eventRuntimes() []manifest.Runtime {
+	if s.plan.Phase == projections.PhaseSetup || s.depth >= MaxEventDepth || s.band < 0 {
+		return nil
+	}
+	var topics []string
+	for _, r := range s.Results[s.looked:] {
+		if !r.Committable() {
+			continue
+		}
+		for _, e := range r.Events {
+			topics = append(topics, e.Topic)
+		}
+	}
+	s.looked = len(s.Results)
+	if len(topics) == 0 {
+		return nil
+	}
+	var out []manifest.Runtime
+	for _, r := range s.plan.Active {
+		if r.Schedule.Trigger == manifest.TriggerEvent && ShouldTrigger(r, s.plan.Session, s.plan.LogicalTurn, topics) && !s.ran(r.ID) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, byID)
+	return out
+}
+
+func (s State) ran(id string) bool {
+	return slices.ContainsFunc(s.Results, func(r Result) bool { return r.RuntimeID == id })
+}
+
+func (s State) cause(r manifest.Runtime) *sdk.EmittedEvent {
+	if r.Schedule.Trigger != manifest.TriggerEvent {
+		return nil
+	}
+	for _, res := range s.Results {
+		for _, e := range res.Events {
+			if res.Committable() && e.Topic == r.Schedule.Topic {
+				return &e
+			}
+		}
+	}
+	return nil
+}
+
+// bands gives the selected runtimes by stage, in the order the stages run.
+func bands(p Plan) [][]manifest.Runtime {
+	selected := SelectTriggered(p.Active, p.Session, p.Phase, p.LogicalTurn)
+	stages := manifest.MainStages
+	if p.Phase == projections.PhaseSetup {
+		stages = []manifest.Stage{manifest.Setup}
+	}
+	var out [][]manifest.Runtime
+	for _, stage := range stages {
+		var band []manifest.Runtime
+		for _, r := range selected {
+			if r.Schedule.Stage == stage {
+				band = append(band, r)
+			}
+		}
+		out = append(out, band)
+	}
+	return out
+}
+
+func without(m map[string]Run, id string) map[string]Run {
+	out := make(map[string]Run, len(m))
+	for k, v := range m {
+		if k != id {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/projections"
+)
+
+// SelectTriggered gives the runtimes that run by themselves in an execution, by id. Setup runtimes are taken from the
+// setup mirror and bypass ShouldTrigger (seed: turn-pipeline.txt §4.3).
+func SelectTriggered(active []manifest.Runtime, s projections.Session, phase string, logicalTurn int) []manifest.Runtime {
+	var out []manifest.Runtime
+	for _, r := range active {
+		if r.Schedule.SubagentOnly || r.Schedule.Trigger == manifest.TriggerManual || r.Schedule.Trigger == manifest.TriggerEvent {
+			continue
+		}
+		if phase == projections.PhaseSetup {
+			if r.Schedule.Stage == manifest.Setup {
+				if mirror, ok := s.SetupOf(r.ID); ok && mirror.Status == projections.SetupPending {
+					out = append(out, r)
+				}
+			}
+			continue
+		}
+		if slices.Contains(manifest.MainStages, r.Schedule.Stage) && ShouldTrigger(r, s, logicalTurn, nil) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, byID)
+	return out
+}
+
+// ShouldTrigger is the trigger decision of a main-loop runtime: first the gates, read from the trigger ledger, then the
+// type. topics are the pending event topics of the moment.
+func ShouldTrigger(r manifest.Runtime, s projections.Session, logicalTurn int, topics []string) bool {
+	ledger := s.LedgerOf(r.ID)
+	sch := r.Schedule
+	if sch.StartTurn > 0 && logicalTurn < sch.StartTurn {
+		return false
+	}
+	if sch.MaxTriggerCount > 0 && int(ledger.Runs) >= sch.MaxTriggerCount {
+		return false
+	}
+	// A runtime that has never run is not blocked: the cooldown counts only after its first commit.
+	if sch.CooldownTurns > 0 && ledger.Runs > 0 && int(s.CompletedPlayerTurns)-int(ledger.LastCompletedTurns) < sch.CooldownTurns {
+		return false
+	}
+	switch sch.Trigger {
+	case manifest.TriggerEvent:
+		return slices.Contains(topics, sch.Topic)
+	case manifest.TriggerManual:
+		return false
+	default:
+		return logicalTurn%max(sch.Every, 1) == 0
+	}
+}
+
+func byID(a, b manifest.Runtime) int {
+	switch {
+	case a.ID < b.ID:
+		return -1
+	case a.ID > b.ID:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,69 @@
+// Package world is the read view of a session's world model, and the one function that folds a world proposal into it.
+// The same function serves the preview inside an execution and the commit (seed: tools.txt, "Which data is read").
+package world
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
+	"github.com/covel/covel/worlds"
+)
+
+// View gives the committed world of a session; pack is the world as the session stored it.
+func View(s projections.State, pack worlds.View) sdk.World {
+	w := Actors(s)
+	w.Record, w.DeclaredSchema, w.Schema = pack.Record, pack.DeclaredSchema, Schema(s.Characters)
+	w.Lorebook = make([]sdk.LorebookEntry, 0, len(s.Lorebook))
+	for _, e := range s.Lorebook {
+		enabled := e.Enabled
+		entry := sdk.LorebookEntry{
+			ID: e.ID, Keys: e.Keys, Content: e.Content, Strategy: e.Strategy, Position: e.Position,
+			InsertionOrder: int(e.InsertionOrder), Enabled: &enabled,
+		}
+		if len(e.Extra) > 0 {
+			_ = json.Unmarshal(e.Extra, &entry.Extra) // checked at the commit
+		}
+		w.Lorebook = append(w.Lorebook, entry)
+	}
+	return w
+}
+
+// Actors gives the part of the view that says who plays whom: characters and seats.
+func Actors(s projections.State) sdk.World {
+	w := sdk.World{
+		Characters: make([]sdk.Character, 0, len(s.Characters.List)),
+		Seats:      make([]sdk.Seat, 0, len(s.Session.Seats)),
+	}
+	for _, c := range s.Characters.List {
+		w.Characters = append(w.Characters, Character(c))
+	}
+	for _, seat := range s.Session.Seats {
+		w.Seats = append(w.Seats, sdk.Seat(seat))
+	}
+	return w
+}
+
+// Schema gives the committed character schema; Version 0 when there is none.
+func Schema(c projections.Characters) sdk.CharacterSchema {
+	schema := sdk.CharacterSchema{Version: int(c.SchemaVersion), Types: c.Types}
+	if len(c.Attributes) > 0 {
+		_ = json.Unmarshal(c.Attributes, &schema.Attributes) // checked at the commit
+	}
+	return schema
+}
+
+// Character gives a committed record as plugins see it.
+func Character(c projections.Character) sdk.Character {
+	return sdk.Character{
+		ID: c.ID, Name: c.Name, Aliases: c.Aliases, Type: c.Type, Description: c.Description,
+		Fields: json.RawMessage(c.Fields), Version: int(c.Version),
+	}
+}
+
+// clone lets the fold write without touching the view it was given.
+func clone(w sdk.World) sdk.World {
+	w.Characters = slices.Clone(w.Characters)
+	return w
+}
