@@ -1,0 +1,166 @@
+package node
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/actors/session"
+	"github.com/covel/covel/events"
+	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/projections"
+	"github.com/covel/covel/worlds"
+)
+
+// View is a session as it is now.
+type View = session.View
+
+// Subscription is a follower's queue.
+type Subscription = session.Subscription
+
+// Update is one thing a follower is shown.
+type Update = session.Update
+
+// NewSubscription makes a queue to hand to Follow.
+func NewSubscription() *Subscription { return session.NewSubscription() }
+
+// ErrSubscriptionClosed: the subscription is over.
+var ErrSubscriptionClosed = session.ErrClosed
+
+var sessionIDs = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+// ValidSessionID says whether an id has the form of a session id (decisions: "Identity and configuration").
+func ValidSessionID(id string) bool { return sessionIDs.MatchString(id) }
+
+func sessionOf(stream string) (string, bool) { return strings.CutPrefix(stream, "session-") }
+
+// Create makes a session of a world: one append, all or nothing. The id must be valid and unused.
+func (n *Node) Create(ctx context.Context, id string, pack worlds.View) (projections.State, error) {
+	selected, err := n.selectPlugins(pack)
+	if err != nil {
+		return projections.State{}, err
+	}
+	ref, err := n.packs.put(ctx, pack)
+	if err != nil {
+		return projections.State{}, err
+	}
+	evs, err := kernel.Create(kernel.Creation{
+		SessionID: id, Incarnation: n.NewID(), Pack: pack, PackDigest: ref, Plugins: selected.refs, Runtimes: selected.runtimes,
+	})
+	if err != nil {
+		return projections.State{}, errors.Wrapf(err, "create session %s", id)
+	}
+	for attempt := 0; ; attempt++ {
+		call, cancel := context.WithTimeout(ctx, session.AppendTimeout)
+		_, err = n.Store.Append(call, kernel.StreamOf(id), events.NoStream, evs)
+		cancel()
+		if !errors.Is(err, events.ErrUnknown) || attempt >= 5 || !sleep(ctx, 50*time.Millisecond<<attempt) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, events.ErrWrongVersion), errors.Is(err, events.ErrStreamDeleted):
+		return projections.State{}, errors.Wrapf(ErrExists, "session %s", id)
+	case err != nil:
+		return projections.State{}, errors.Wrapf(err, "create session %s", id)
+	}
+	v, err := n.View(ctx, id)
+	return v.State, err
+}
+
+// Submit hands a command to its session. reply is called for every answer, on a goroutine of the session: it must not
+// block. An error means that the command did not arrive.
+func (n *Node) Submit(ctx context.Context, id string, cmd kernel.Command, reply func(kernel.Answer)) error {
+	cmd.ExecutionID = n.NewID()
+	_, err := n.request(ctx, id, session.Submit{Command: cmd, Reply: reply})
+	return err
+}
+
+// Stop is the player's stop.
+func (n *Node) Stop(ctx context.Context, id string) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any { return session.StopTurn{Reply: reply} })
+}
+
+// ChangeStatus pauses, resumes or ends a session.
+func (n *Node) ChangeStatus(ctx context.Context, id string, kind kernel.ChangeKind) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any { return session.ChangeStatus{Kind: kind, Reply: reply} })
+}
+
+func (n *Node) ask(ctx context.Context, id string, msg func(func(kernel.Answer)) any) (kernel.Answer, error) {
+	answers := make(chan kernel.Answer, 1)
+	if _, err := n.request(ctx, id, msg(func(a kernel.Answer) { answers <- a })); err != nil {
+		return kernel.Answer{}, err
+	}
+	select {
+	case a := <-answers:
+		return a, nil
+	case <-ctx.Done():
+		return kernel.Answer{}, ctx.Err()
+	}
+}
+
+// View reads a session, also while a turn runs.
+func (n *Node) View(ctx context.Context, id string) (View, error) {
+	return n.view(ctx, id, session.Read{})
+}
+
+// Follow adds a follower: its updates go on from exactly the view that is returned.
+func (n *Node) Follow(ctx context.Context, id string, sub *Subscription) (View, error) {
+	return n.view(ctx, id, session.Follow{Subscription: sub})
+}
+
+func (n *Node) view(ctx context.Context, id string, msg any) (View, error) {
+	res, err := n.request(ctx, id, msg)
+	if err != nil {
+		return View{}, err
+	}
+	v := res.(View)
+	return v, v.Err
+}
+
+// ReadFrom gives the events of a session after a version, and the state they begin from: what a client missed.
+func (n *Node) ReadFrom(ctx context.Context, id string, after, until events.Version) (projections.State, []events.Recorded, error) {
+	var state projections.State
+	var missed []events.Recorded
+	for r, err := range n.Store.ReadStream(ctx, kernel.StreamOf(id), 1) {
+		if err != nil {
+			return state, nil, errors.Wrapf(err, "read session %s", id)
+		}
+		if r.Version > until {
+			break
+		}
+		if r.Version > after {
+			missed = append(missed, r)
+			continue
+		}
+		if state, err = projections.Apply(state, r); err != nil {
+			return state, nil, errors.Wrapf(err, "fold session %s", id)
+		}
+	}
+	return state, missed, nil
+}
+
+// Delete ends a session for good: its actor leaves, then its stream is removed. Its id is not used again.
+func (n *Node) Delete(ctx context.Context, id string) error {
+	pid, err := n.locate(ctx, id)
+	if err != nil {
+		return err
+	}
+	n.system.Root.Send(pid, session.Leave{})
+	for n.isActive(id) {
+		if !sleep(ctx, 2*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return errors.Wrapf(n.Store.DeleteStream(ctx, kernel.StreamOf(id)), "delete session %s", id)
+}
+
+func (n *Node) isActive(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ok := n.sessions[id]
+	return ok
+}

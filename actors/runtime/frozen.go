@@ -1,0 +1,40 @@
+package runtime
+
+import (
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
+	"github.com/covel/covel/worlds"
+)
+
+// Frozen is what an execution fixed at its start; every run of it reads the same. It is never written.
+type Frozen struct {
+	Execution  projections.Execution
+	State      projections.State // committed state at the start
+	Pack       worlds.View
+	Generation *registry.Generation
+	Active     []manifest.Runtime
+	Topics     []tools.Topic   // advertised topics of the session
+	Declared   map[string]bool // every topic an active plugin declares
+	// Instructions is the language of instructions to the model: "zh" or "en".
+	Instructions string
+}
+
+// Input is the player's submission of this execution, nil when it has none.
+func (f Frozen) Input() *projections.Input {
+	if in := f.State.Session.Input; in != nil && in.ExecutionID == f.Execution.ID {
+		return in
+	}
+	return nil
+}
+
+// Locale is the content language of the session.
+func (f Frozen) Locale() string { return f.State.Session.Locale }
+
+// Ended is what a runtime actor tells its parent, once.
+type Ended struct{ Result turn.Result }
+
+// Cancel stops a runtime actor; it still reports Ended.
+type Cancel struct{ Reason string }

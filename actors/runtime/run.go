@@ -1,0 +1,215 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/covel/covel/kernel/prompt"
+	kernelsession "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/kernel/world"
+	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/worlds"
+)
+
+// run is the working state of one start of a runtime: its views, and what it has staged. One goroutine at a time uses it.
+type run struct {
+	frozen   Frozen
+	start    turn.Run
+	plugin   *registry.Loaded
+	world    sdk.World // committed, visible upstream, own staged writes
+	data     *world.Data
+	upstream []sdk.Proposal // of completed upstream runs of any plugin, in commit order
+
+	proposals    []sdk.Proposal
+	events       []sdk.EmittedEvent
+	interactions []tools.Interaction // the last of each id
+}
+
+func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
+	r := &run{frozen: f, start: start, plugin: plugin, world: world.View(f.State, f.Pack)}
+	var own []sdk.Proposal
+	for _, up := range start.Upstream {
+		if !up.Committable() {
+			continue
+		}
+		r.world = world.Overlay(r.world, up.Proposals)
+		if up.PluginID == start.Runtime.PluginID {
+			own = append(own, up.Proposals...)
+		}
+	}
+	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, own)
+	return r
+}
+
+// view is what the plugin's code gets to see (ctx in the seeds).
+func (r *run) view() *sdk.Runtime {
+	rt := r.start.Runtime
+	v := &sdk.Runtime{
+		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, PluginID: rt.PluginID, RuntimeID: rt.ID,
+		Locale: r.frozen.Locale(), LogicalTurn: int(r.frozen.Execution.LogicalTurn), Messages: r.plugin.Manifest.MessagesIn(r.frozen.Locale()),
+		World: r.world, PluginData: r.data, Inputs: r.start.Inputs, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
+		NewID: r.newID,
+	}
+	if in := r.frozen.Input(); in != nil {
+		v.PlayerMessage = in.Rendered
+		v.PlayerActions = kernelsession.SDKActions(in.Actions)
+	}
+	if r.start.Event != nil {
+		v.Activation = r.start.Event.Data
+	}
+	interactions := r.frozen.State.Interactions
+	if a, ok := interactions.LastAnswered(rt.PluginID); ok {
+		v.LastPlayerInput = &sdk.PlayerInput{TurnID: a.TurnID, InteractionID: a.InteractionID, FormID: a.InteractionID, Values: map[string]any{}}
+		_ = json.Unmarshal(a.Values, &v.LastPlayerInput.Values) // checked when it was accepted
+	}
+	for _, o := range interactions.Open(rt.PluginID) {
+		v.OpenInteractions = append(v.OpenInteractions, sdk.OpenInteraction{
+			InteractionRef: sdk.InteractionRef{TurnID: o.TurnID, InteractionID: o.InteractionID, Type: o.Type}, Block: json.RawMessage(o.Block),
+		})
+	}
+	return v
+}
+
+func (r *run) newID(prefix, label string) string {
+	return world.ShortID(prefix, label, r.frozen.State.Session.ID, func(id string) bool {
+		_, taken := sdk.CharacterByID(r.world.Characters, id)
+		return taken
+	})
+}
+
+// prompt is what the context builder needs to know.
+func (r *run) prompt() prompt.In {
+	rt, f := r.start.Runtime, r.frozen
+	in := prompt.In{
+		Runtime: rt, PluginName: r.plugin.Manifest.DisplayName.In(f.Locale()), Locale: f.Locale(), InstructionLocale: f.Instructions, World: r.world.Record,
+		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs,
+		Segments: r.plugin.Manifest.Contributes.Prompt, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
+	}
+	view := r.view()
+	in.PlayerMessage, in.LastPlayerInput = view.PlayerMessage, view.LastPlayerInput
+	if c, ok := sdk.ActingCharacterOf(view.PlayerActions, r.world.Characters, r.world.Seats); ok {
+		in.Player = &c
+	}
+	var recent []string
+	for _, m := range f.State.History.Tail(historyRows(rt)) {
+		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Text})
+		recent = append(recent, m.Text)
+	}
+	for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent) {
+		if a.Entry.Position == "before_plugin" {
+			in.LoreBefore = append(in.LoreBefore, a.Entry)
+		} else {
+			in.LoreAfter = append(in.LoreAfter, a.Entry)
+		}
+	}
+	for _, decl := range rt.IO.SelfData {
+		block := prompt.DataBlock{Decl: decl}
+		for i, rec := range r.data.List(decl.Namespace) {
+			block.Rows = append(block.Rows, prompt.DataRow{Key: rec.Key, Value: rec.Value, Updated: uint64(i)})
+		}
+		in.Data = append(in.Data, block)
+	}
+	if r.start.Event != nil {
+		in.Activation = &prompt.Activation{Source: "event", Topic: r.start.Event.Topic, Payload: r.start.Event.Data}
+	}
+	for _, up := range r.start.Upstream {
+		if up.Story && up.Committable() && rt.Schedule.Stage != manifest.Narrative && rt.Schedule.Stage != manifest.PreTurn {
+			in.Story = storyText(up.Segments)
+		}
+	}
+	return in
+}
+
+// historyRows is how many rows of the conversation a runtime reads: two for each turn of its window.
+func historyRows(rt manifest.Runtime) int {
+	if rt.Agent.HistoryMaxTurns == nil {
+		return 1 << 20
+	}
+	return 2 * *rt.Agent.HistoryMaxTurns
+}
+
+// stage takes over what a tool, a guard or a handler asks to be written; later reads of the run see it.
+func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) {
+	r.world = world.Overlay(r.world, proposals)
+	r.proposals = append(r.proposals, proposals...)
+	r.events = append(r.events, events...)
+	r.data.Overlay(proposals)
+	for _, e := range events {
+		if p, err := sdk.Propose(sdk.EventEmit{Topic: e.Topic, Data: e.Data}); err == nil {
+			r.proposals = append(r.proposals, p)
+		}
+	}
+}
+
+// ask takes over a question to the player; the last one with the same id is the one that is asked.
+func (r *run) ask(i tools.Interaction) {
+	for n := range r.interactions {
+		if r.interactions[n].InteractionID == i.InteractionID {
+			r.interactions[n] = i
+			return
+		}
+	}
+	r.interactions = append(r.interactions, i)
+}
+
+// effects takes over the effects of a handler or a guard. An entry that cannot become a write fails the run.
+func (r *run) effects(e sdk.Effects) error {
+	if e.Narrative != "" {
+		if err := r.propose(sdk.MessageAppend{Content: e.Narrative}); err != nil {
+			return err
+		}
+	}
+	for n, raw := range e.Interactions {
+		b, err := json.Marshal(raw)
+		if err != nil {
+			return fmt.Errorf("effects.interactions[%d]: %w", n, err)
+		}
+		block, issues := tools.ReadInteraction(b)
+		if len(issues) > 0 {
+			return fmt.Errorf("effects.interactions[%d].%s: %s", n, issues[0].Path, issues[0].Message)
+		}
+		r.ask(block)
+	}
+	for _, ui := range e.UI {
+		if err := r.propose(ui); err != nil {
+			return err
+		}
+	}
+	r.stage(e.Proposals, e.Events)
+	return nil
+}
+
+func (r *run) propose(p sdk.Payload) error {
+	pr, err := sdk.Propose(p)
+	if err != nil {
+		return err
+	}
+	r.proposals = append(r.proposals, pr)
+	return nil
+}
+
+// result fills in what the run staged.
+func (r *run) result(res turn.Result) turn.Result {
+	rt := r.start.Runtime
+	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
+	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
+	if !res.Committable() {
+		return res
+	}
+	for _, w := range r.data.Buffered() {
+		if p, err := sdk.Propose(w); err == nil {
+			r.proposals = append(r.proposals, p)
+		}
+	}
+	for _, i := range r.interactions {
+		if p, err := sdk.Propose(sdk.InteractionRequest{InteractionID: i.InteractionID, Type: i.Type, Data: i.Map()}); err == nil {
+			r.proposals = append(r.proposals, p)
+		}
+	}
+	res.Proposals, res.Events = r.proposals, r.events
+	return res
+}

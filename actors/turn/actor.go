@@ -1,0 +1,185 @@
+// Package turn is the shell of kernel/turn: the actor of one execution. It starts each run as a child, watches it, and
+// reports the results to its session.
+package turn
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/actors/runtime"
+	"github.com/covel/covel/internal/safego"
+	kernelsession "github.com/covel/covel/kernel/session"
+	kernel "github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
+)
+
+// Deps is what a turn actor needs from outside.
+type Deps struct {
+	Runtime runtime.Deps
+	// Freeze fixes what the execution reads: world pack, plugin generation, active runtimes. It may block.
+	Freeze func(context.Context, kernelsession.StartTurn) (runtime.Frozen, error)
+	Log    *slog.Logger
+}
+
+// Cancel stops the execution; it still reports kernelsession.TurnEnded.
+type Cancel struct{ Reason string }
+
+// Props makes the actor of one execution.
+func Props(d Deps, start kernelsession.StartTurn) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &turn{Deps: d, start: start, runs: map[string]child{}} },
+		// A run that panics is not restarted: it has failed.
+		actor.WithSupervisor(actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })))
+}
+
+type turn struct {
+	Deps
+	start     kernelsession.StartTurn
+	frozen    runtime.Frozen
+	state     kernel.State
+	runs      map[string]child // by run id
+	n         uint64           // transient events so far
+	cancelled string
+	ready     bool
+	done      bool
+}
+
+type child struct {
+	pid *actor.PID
+	run kernel.Run
+}
+
+type gone struct{ pid *actor.PID }
+
+type frozen struct {
+	value runtime.Frozen
+	err   error
+}
+
+func (t *turn) Receive(c actor.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.Log.Error("turn panicked", "execution", t.start.Execution.ID, "panic", p, "stack", string(debug.Stack()))
+			panic(p)
+		}
+	}()
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		self, root := c.Self(), c.ActorSystem().Root
+		safego.Go("freeze", func() {
+			done := frozen{err: errors.New("freezing the execution panicked")}
+			defer func() { root.Send(self, done) }()
+			done.value, done.err = t.Freeze(context.Background(), t.start)
+		})
+	case frozen:
+		t.begin(c, m)
+	case Cancel:
+		if t.cancelled == "" {
+			t.cancelled = m.Reason
+		}
+		if t.ready {
+			t.step(c, kernel.Cancel{})
+		}
+	case kernelsession.Progress:
+		t.progress(c, m)
+	case runtime.Ended:
+		delete(t.runs, m.Result.RunID)
+		t.step(c, kernel.RunEnded{Result: m.Result})
+	case *actor.Terminated: // overtakes what the child sent before it ended
+		c.Send(c.Self(), gone{m.Who})
+	case gone:
+		t.stopped(c, m.pid)
+	}
+}
+
+func (t *turn) begin(c actor.Context, m frozen) {
+	t.ready = true
+	if m.err != nil {
+		t.report(c, kernelsession.TurnEnded{Crash: m.err.Error()})
+		return
+	}
+	t.frozen = m.value
+	t.state = kernel.New(kernel.Plan{
+		ExecutionID: t.start.Execution.ID, Phase: t.start.Execution.Phase, LogicalTurn: int(t.start.Execution.LogicalTurn),
+		Session: t.frozen.State.Session, Active: t.frozen.Active,
+		RunID: func(runtimeID string, n int) string { return kernel.RunID(t.start.Execution.ID, runtimeID, n) },
+	})
+	if t.cancelled != "" {
+		t.step(c, kernel.Cancel{})
+		return
+	}
+	t.step(c, kernel.Begin{})
+}
+
+func (t *turn) step(c actor.Context, in kernel.Input) {
+	if t.done || !t.ready {
+		return
+	}
+	var effects []kernel.Effect
+	t.state, effects = kernel.Step(t.state, in)
+	for _, e := range effects {
+		switch e := e.(type) {
+		case kernel.StartRun:
+			_, plugin, ok := t.frozen.Generation.Runtime(e.Run.Runtime.ID)
+			if !ok {
+				panic("turn: selected runtime " + e.Run.Runtime.ID + " is not in the frozen generation")
+			}
+			pid := c.Spawn(runtime.Props(t.Runtime, t.frozen, e.Run, plugin))
+			c.Watch(pid)
+			t.runs[e.Run.RunID] = child{pid, e.Run}
+		case kernel.SkipRun:
+			t.progress(c, kernelsession.Progress{
+				Kind: kernelsession.RuntimeSkipped, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
+				Stage: string(e.Result.Stage), Status: string(kernel.Skipped), SkipReason: e.Result.SkipReason,
+			})
+		case kernel.CancelRuns:
+			for _, id := range e.RunIDs {
+				if ch, ok := t.runs[id]; ok {
+					c.Send(ch.pid, runtime.Cancel{Reason: t.cancelled})
+				}
+			}
+		case kernel.Finish:
+			t.report(c, kernelsession.TurnEnded{Results: e.Results})
+		}
+	}
+}
+
+// stopped sees a run's actor end. If it did not report, it panicked: that run has failed and nothing else.
+func (t *turn) stopped(c actor.Context, who *actor.PID) {
+	for id, ch := range t.runs {
+		if !ch.pid.Equal(who) {
+			continue
+		}
+		delete(t.runs, id)
+		rt := ch.run.Runtime
+		const failure = "the runtime stopped unexpectedly"
+		t.progress(c, kernelsession.Progress{
+			Kind: kernelsession.RuntimeFailed, RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: string(rt.Schedule.Stage),
+			Status: string(kernel.Failed), Error: failure,
+		})
+		t.step(c, kernel.RunEnded{Result: kernel.Result{
+			RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,
+			Contract: rt.IO.OutputContract, Status: kernel.Failed, StopReason: "internal", Error: failure,
+		}})
+		return
+	}
+}
+
+func (t *turn) progress(c actor.Context, p kernelsession.Progress) {
+	if t.done {
+		return
+	}
+	t.n++
+	p.ExecutionID, p.N = t.start.Execution.ID, t.n
+	c.Send(c.Parent(), p)
+}
+
+func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
+	t.done = true
+	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
+	c.Send(c.Parent(), ended)
+	c.Stop(c.Self())
+}
