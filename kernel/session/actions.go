@@ -42,8 +42,8 @@ func Check(hot projections.State, cmd Command) (Command, *Refusal) {
 		}
 		return cmd, nil
 	case RetryTurn:
-		if s.Draft == nil && (s.Last == nil || s.Last.End == projections.EndCommitted) {
-			return cmd, &Refusal{Code: "nothing_to_retry", Message: "the last turn was committed; there is nothing to try again"}
+		if s.Draft == nil {
+			return cmd, &Refusal{Code: "nothing_to_retry", Message: "no line waits to be tried again"}
 		}
 		return cmd, nil
 	case SubmitActions:

@@ -102,19 +102,22 @@ func (s *step) startNext() {
 	s.do(Settle{resolved})
 }
 
-// settled accepts the current command: its input and the start of its execution are one append. From here the input
-// survives any crash.
+// settled ends the settling of the current command.
 func (s *step) settled(in Settled) {
-	if s.Phase != Settling || s.Current == nil || s.Current.ExecutionID != in.ExecutionID || s.InFlight != nil {
-		return
+	if s.Phase == Settling && s.Current != nil && s.Current.ExecutionID == in.ExecutionID && s.ready == nil {
+		s.ready = &in
 	}
-	if len(in.Issues) > 0 {
-		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: in.Issues}})
-		s.Current = nil
-		s.Phase = Idle
-		return
-	}
+}
+
+// accept appends the input of the current command and the start of its execution, in one. From here the input survives
+// any crash.
+func (s *step) accept() {
+	issues := s.ready.Issues
+	s.ready = nil
 	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
+	if len(issues) > 0 {
+		refusal = &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: issues}
+	}
 	if refusal != nil {
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
 		s.Current = nil

@@ -116,7 +116,7 @@ func (s *step) stop(token uint64) {
 		s.Stop = AbortPlayer // remembered: the append decides
 	case s.Phase == Settling && s.Current != nil:
 		s.refuse(*s.Current, AbortPlayer, "stopped before it began")
-		s.Current = nil
+		s.Current, s.ready = nil, nil
 		s.Phase = Idle
 	default:
 		ok = Answer{Status: Refused, Refusal: &Refusal{Code: "no_running_turn", Message: "there is no turn to stop"}}

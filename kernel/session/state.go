@@ -38,6 +38,7 @@ type State struct {
 
 	Queue   []Command
 	Current *Command // being settled or accepted
+	ready   *Settled // the settling of Current has ended; it is accepted as soon as no append is in flight
 	Changes []Change // session-scope changes that wait for the append in flight
 
 	// Execution is the live execution this activation runs, "" when there is none.

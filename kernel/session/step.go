@@ -77,6 +77,8 @@ func (s *step) pump() {
 			s.endExecution()
 		case len(s.Changes) > 0:
 			s.startChange()
+		case s.ready != nil:
+			s.accept()
 		case s.Phase != Idle && s.Phase != Draining:
 			return
 		case s.draining:
@@ -84,6 +86,8 @@ func (s *step) pump() {
 			return
 		case s.dead() && (s.closeOpen || len(s.Queue) > 0):
 			s.closeDead()
+		case s.Opening && s.Hot.Session.Status != projections.StatusActive:
+			s.Opening = false
 		case s.Opening:
 			s.startOpening()
 		case len(s.Queue) > 0:
@@ -115,6 +119,9 @@ func (s *step) leave() {
 
 // recovered takes up the fold of the log, at the start and after losing an append.
 func (s *step) recovered(in Recovered) {
+	if s.Phase != Recovering || s.InFlight != nil {
+		return
+	}
 	s.Hot = in.State
 	s.OwnerAlive = in.OwnerAlive
 	open := s.Hot.Session.Open
@@ -179,7 +186,7 @@ func (s *step) appended(in AppendDone) {
 	case AppendCommit:
 		s.Execution, s.Ended = "", nil
 		last := s.Hot.Session.Last
-		s.Opening = last != nil && last.Next == commit.NextOpening && s.Stop == "" && !s.draining && s.Hot.Session.Status == projections.StatusActive
+		s.Opening = last != nil && last.Next == commit.NextOpening && s.Stop == "" && !s.draining
 		s.Stop = ""
 		s.Phase = Idle
 	case AppendClose:
@@ -229,7 +236,7 @@ func (s *step) foreign() {
 func (s *step) requeue() {
 	if s.Current != nil {
 		s.Queue = append([]Command{*s.Current}, s.Queue...)
-		s.Current = nil
+		s.Current, s.ready = nil, nil
 	}
 }
 
@@ -297,7 +304,7 @@ func (s *step) drain() {
 	s.Queue = nil
 	if s.Phase == Settling && s.InFlight == nil && s.Current != nil {
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: gone})
-		s.Current = nil
+		s.Current, s.ready = nil, nil
 		s.Phase = Draining
 	}
 	if s.Execution != "" && s.Ended == nil && s.Stop == "" {
