@@ -19,6 +19,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
+	kernelturn "github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/tools"
 )
@@ -176,9 +177,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
 		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, IdleAfter: n.IdleAfter, Log: n.Log,
 		Turn: func(e kernel.StartTurn) *actor.Props {
-			return turn.Props(turn.Deps{
-				Freeze: n.freeze, Log: n.Log, Runtime: runtime.Deps{Model: n.Model, Tools: n.tools, Log: n.Log},
-			}, e)
+			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Log: n.Log}, e)
 		},
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
 		Gone:      func() { n.gone(sessionID, id) },
@@ -190,6 +189,10 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	a.pid = pid
 	n.sessions[sessionID] = a
 	return pid, nil
+}
+
+func (n *Node) run(f runtime.Frozen, start kernelturn.Run, plugin *registry.Loaded) *actor.Props {
+	return runtime.Props(runtime.Deps{Model: n.Model, Tools: n.tools, Log: n.Log}, f, start, plugin)
 }
 
 func (n *Node) gone(sessionID, id string) {
@@ -299,6 +302,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	}
 	n.stop()
 	n.loops.Wait()
+	if n.system.IsStopped() {
+		return err
+	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if toolErr := n.tools.Close(closing); err == nil {

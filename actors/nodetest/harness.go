@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,15 +109,16 @@ func Start(t testing.TB, o Options) *Node {
 	return n
 }
 
+var requests atomic.Int64
+
 // Player plays one session on a node.
 type Player struct {
 	n     *Node
 	t     testing.TB
 	ID    string
 	sub   *node.Subscription
-	View  node.View // the newest known state
-	seq   int
-	since events.Version // of the newest accepted command
+	View  node.View         // the newest known state
+	since events.Version    // of the newest accepted command
 	Seen  []events.Recorded // every event that was published to this player, in order
 	Text  string            // streamed story text of the running execution
 	Tells []kernel.Progress
@@ -143,6 +145,9 @@ func (n *Node) Join(id string) *Player {
 	return p
 }
 
+// Leave ends the following.
+func (p *Player) Leave() { p.sub.Close() }
+
 func (n *Node) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	n.t.Cleanup(cancel)
@@ -154,8 +159,7 @@ func (p *Player) Send(cmd kernel.Command) kernel.Answer {
 	p.t.Helper()
 	answers := make(chan kernel.Answer, 4)
 	if cmd.RequestID == "" {
-		p.seq++
-		cmd.RequestID = fmt.Sprintf("r-%s-%d", p.ID, p.seq)
+		cmd.RequestID = fmt.Sprintf("r-%d", requests.Add(1))
 	}
 	if cmd.BodyHash == "" {
 		cmd.BodyHash = "00"
@@ -218,6 +222,11 @@ func (p *Player) take(u node.Update) {
 	case u.Publish != nil:
 		p.View.State = u.Publish.After
 		p.Seen = append(p.Seen, u.Publish.Events...)
+		for _, r := range u.Publish.Events {
+			if r.Type == "ExecutionStarted" {
+				p.Text = ""
+			}
+		}
 	case u.Progress != nil:
 		p.Tells = append(p.Tells, *u.Progress)
 		if u.Progress.Kind == kernel.NarrativeDelta {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -68,6 +69,9 @@ type session struct {
 	cancel    context.CancelFunc
 	broken    error // the stream cannot be folded
 	waiting   []envelope
+	seen      uint64 // how far the log is known to have come
+	asked     time.Time
+	idleTimer *time.Timer
 	gone      bool
 }
 
@@ -78,6 +82,8 @@ type envelope struct {
 }
 
 type input struct{ in kernel.Input }
+
+type idle struct{}
 
 type turnGone struct{ pid *actor.PID }
 
@@ -94,9 +100,7 @@ func (s *session) Receive(c actor.Context) {
 	case *actor.Started:
 		s.ctx, s.cancel = context.WithCancel(context.Background())
 		s.replies = map[uint64]func(kernel.Answer){}
-		if s.IdleAfter > 0 { // jittered, so that sessions do not leave together
-			c.SetReceiveTimeout(s.IdleAfter/2 + rand.N(s.IdleAfter))
-		}
+		s.armIdle(c)
 		var effects []kernel.Effect
 		s.state, effects = kernel.New(s.Self)
 		s.run(c, effects)
@@ -106,15 +110,23 @@ func (s *session) Receive(c actor.Context) {
 	case *actor.Stopping:
 		s.leave()
 	case *actor.Stopped:
+		if s.idleTimer != nil {
+			s.idleTimer.Stop()
+		}
 		s.cancel()
-	case *actor.ReceiveTimeout:
-		s.step(c, kernel.IdleTimeout{})
+	case idle:
+		s.followers = slices.DeleteFunc(s.followers, (*Subscription).over)
+		if len(s.followers) == 0 && time.Since(s.asked) >= s.IdleAfter/2 {
+			s.step(c, kernel.IdleTimeout{})
+		}
+		s.armIdle(c)
 	case *actor.Terminated: // overtakes what the turn sent before it ended
 		c.Send(c.Self(), turnGone{m.Who})
 	case turnGone:
 		s.turnStopped(c, m.pid)
 	case input:
 		s.step(c, m.in)
+		s.notice(c)
 	case unreadable:
 		s.quarantine(c, m.err)
 	case kernel.Progress:
@@ -139,15 +151,33 @@ func (s *session) Receive(c actor.Context) {
 		alive := s.state.Hot.Session.Open != nil && s.OwnerAlive(ownerOf(s.state.Hot))
 		s.step(c, kernel.Wake{OwnerAlive: alive})
 	case Seen:
-		if uint64(s.state.Hot.Version) < m.Version {
-			s.step(c, kernel.Foreign{})
-		}
+		s.seen = max(s.seen, m.Version)
+		s.notice(c)
 	case Leave:
 		s.step(c, kernel.Drain{})
 	}
 }
 
+// notice holds what the log is known to have reached against what this activation knows. Its own appends it hears of here
+// first; anything beyond them was written by another activation.
+func (s *session) notice(c actor.Context) {
+	if s.seen > uint64(s.state.Hot.Version) && s.state.InFlight == nil && s.state.Phase != kernel.Recovering {
+		s.step(c, kernel.Foreign{})
+	}
+}
+
+// armIdle asks for a look at whether the session is still used. The time is jittered, so that sessions do not leave
+// together. (The library's own receive timeout races with its actor.)
+func (s *session) armIdle(c actor.Context) {
+	if s.IdleAfter <= 0 || s.gone {
+		return
+	}
+	self, root := c.Self(), c.ActorSystem().Root
+	s.idleTimer = time.AfterFunc(s.IdleAfter/2+rand.N(s.IdleAfter), func() { root.Send(self, idle{}) })
+}
+
 func (s *session) token(reply func(kernel.Answer)) uint64 {
+	s.asked = time.Now()
 	s.lastToken++
 	s.replies[s.lastToken] = reply
 	return s.lastToken
@@ -362,13 +392,15 @@ func (s *session) closeFollowers(reason string) {
 	s.followers = nil
 }
 
-// read answers at once, whatever the session does; only before the first fold there is nothing to answer.
+// read answers at once, whatever the session does; only while the log is being folded there is nothing to answer: what is
+// known then may be behind, and a follower would not be told of the difference.
 func (s *session) read(c actor.Context, e envelope) {
-	if s.state.Hot.Version == 0 && s.broken == nil {
+	s.asked = time.Now()
+	if s.state.Phase == kernel.Recovering && s.state.InFlight == nil && s.broken == nil {
 		s.waiting = append(s.waiting, e)
 		return
 	}
-	view := View{State: s.state.Hot, Err: s.broken}
+	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken}
 	if s.live != nil {
 		live := *s.live
 		view.Live = &live
@@ -404,7 +436,6 @@ func (s *session) quarantine(c actor.Context, err error) {
 	}
 	s.closeFollowers("unreadable")
 	s.answerReads(c)
-	c.SetReceiveTimeout(0)
 	s.leave()
 	c.Poison(c.Self()) // the next request tries again
 }

@@ -34,7 +34,9 @@ type Follow struct{ Subscription *Subscription }
 type View struct {
 	State projections.State
 	Live  *kernel.Live // the running execution, nil when none runs here
-	Err   error        // the session cannot be read
+	// Working: this activation is at something a client waits for; a turn runs, or is about to.
+	Working bool
+	Err     error // the session cannot be read
 }
 
 // Wake asks to close what a dead owner left open, and to look whether it still is one.

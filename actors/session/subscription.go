@@ -72,6 +72,13 @@ func (s *Subscription) Close() {
 	s.signal()
 }
 
+// over says whether nothing more can be told.
+func (s *Subscription) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // push queues an update; false says that the follower is gone.
 func (s *Subscription) push(u Update) bool {
 	s.mu.Lock()

@@ -15,11 +15,13 @@ import (
 	kernelsession "github.com/covel/covel/kernel/session"
 	kernel "github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/registry"
 )
 
 // Deps is what a turn actor needs from outside.
 type Deps struct {
-	Runtime runtime.Deps
+	// Run gives the actor of one run: runtime.Props with its own needs.
+	Run func(runtime.Frozen, kernel.Run, *registry.Loaded) *actor.Props
 	// Freeze fixes what the execution reads: world pack, plugin generation, active runtimes. It may block.
 	Freeze func(context.Context, kernelsession.StartTurn) (runtime.Frozen, error)
 	Log    *slog.Logger
@@ -127,7 +129,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 			if !ok {
 				panic("turn: selected runtime " + e.Run.Runtime.ID + " is not in the frozen generation")
 			}
-			pid := c.Spawn(runtime.Props(t.Runtime, t.frozen, e.Run, plugin))
+			pid := c.Spawn(t.Run(t.frozen, e.Run, plugin))
 			c.Watch(pid)
 			t.runs[e.Run.RunID] = child{pid, e.Run}
 		case kernel.SkipRun:

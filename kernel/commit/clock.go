@@ -67,6 +67,7 @@ func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1
 		if su.MaxAttempts > 0 && out.Attempts >= su.MaxAttempts {
 			out.Status, out.Reason = projections.SetupBlocked, "attempts-used-up"
 		}
+	case r.Committable() && su.LastError != "": // it waits for the player now; what went wrong before is over
 	default:
 		return nil, false
 	}

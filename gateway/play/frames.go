@@ -1,0 +1,253 @@
+package play
+
+import (
+	"encoding/json"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// Frame is what one append shows to a player.
+type Frame struct {
+	Type   string         `json:"type"` // frame
+	Seq    events.Version `json:"seq"`
+	LastID string         `json:"lastId"`
+	Events []Event        `json:"events"`
+}
+
+// frameOf computes the frame of one append. after is the state it led to. An append with nothing for a player gives an
+// empty frame, so that seq never jumps.
+func frameOf(recorded []events.Recorded, after projections.State) Frame {
+	f := Frame{Type: "frame", Seq: after.Version, LastID: after.LastID, Events: []Event{}}
+	b := framer{after: after, frame: &f}
+	for _, r := range recorded {
+		if e, ok := events.Lookup(r.Type); !ok || e.View != events.ViewAll {
+			continue // other levels have no frames yet; nobody but the operator sees them
+		}
+		msg, err := events.Decode(r.Event)
+		if err != nil {
+			continue // the fold of this append has decoded it already
+		}
+		b.event(r, msg)
+	}
+	if b.session {
+		b.add(recorded[len(recorded)-1], "session.changed", map[string]any{"session": sessionOf(after.Session)})
+	}
+	f.Events = append(f.Events, b.last...)
+	return f
+}
+
+// framesOf splits events that were read from the log into the frames of their appends, beginning at base.
+func framesOf(base projections.State, recorded []events.Recorded) ([]Frame, error) {
+	var out []Frame
+	state, from := base, 0
+	for i, r := range recorded {
+		next, err := projections.Apply(state, r)
+		if err != nil {
+			return nil, err
+		}
+		state = next
+		if end := events.Version(r.Metadata.GetAppendEnd()); end <= r.Version || i == len(recorded)-1 {
+			out = append(out, frameOf(recorded[from:i+1], state))
+			from = i + 1
+		}
+	}
+	return out, nil
+}
+
+type framer struct {
+	after   projections.State
+	frame   *Frame
+	session bool    // the session record changed
+	last    []Event // what ends the frame
+}
+
+func (b *framer) make(r events.Recorded, typ string, payload any) Event {
+	return Event{Type: typ, TurnID: r.Metadata.GetCausationId(), RequestID: r.Metadata.GetCorrelationId(), Timestamp: r.RecordedAt, Payload: payload}
+}
+
+func (b *framer) add(r events.Recorded, typ string, payload any) {
+	b.frame.Events = append(b.frame.Events, b.make(r, typ, payload))
+}
+
+func (b *framer) event(r events.Recorded, msg proto.Message) {
+	switch m := msg.(type) {
+	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded, *eventsv1.SeatChanged:
+		b.session = true
+	case *eventsv1.ActionsSubmitted:
+		b.submitted(r, m)
+	case *eventsv1.ExecutionStarted:
+		b.add(r, "execution.started", map[string]any{
+			"executionId": m.ExecutionId, "origin": m.Origin, "logicalTurn": m.LogicalTurn, "phase": m.Phase, "requestId": m.RequestId,
+		})
+	case *eventsv1.NarrativeAppended:
+		b.message(r, "narrative.completed", m.MessageId)
+	case *eventsv1.MessageAppended:
+		b.message(r, "message.appended", m.MessageId)
+	case *eventsv1.InteractionRequested:
+		b.requested(r, m)
+	case *eventsv1.UIRendered:
+		b.add(r, "ui.rendered", map[string]any{"messageId": m.MessageId, "block": json.RawMessage(m.Render)})
+	case *eventsv1.DomainEventEmitted:
+		b.add(r, "event.emitted", map[string]any{"topic": m.Topic, "data": rawOrNull(m.Data), "pluginId": m.PluginId})
+	case *eventsv1.CharacterSchemaSet:
+		b.add(r, "character-schema.changed", map[string]any{"schema": schemaOf(b.after.Characters)})
+	case *eventsv1.CharacterUpserted:
+		if c, ok := b.after.Characters.Find(m.Record.Id); ok {
+			b.add(r, "character.upserted", map[string]any{"character": characterOf(c)})
+		}
+	case *eventsv1.PluginDataChanged:
+		b.data(r, m)
+	case *eventsv1.PhaseAdvanced, *eventsv1.SetupRuntimeChanged, *eventsv1.PlayerTurnCounted:
+		b.session = true
+	case *eventsv1.ExecutionCommitted:
+		b.ended(r, true, m.ExecutionId, m.Outcomes, m.Next)
+	case *eventsv1.ExecutionFailed:
+		b.ended(r, false, m.ExecutionId, m.Outcomes, "")
+	case *eventsv1.ExecutionAborted:
+		b.ended(r, false, m.ExecutionId, nil, "")
+	}
+}
+
+func (b *framer) submitted(r events.Recorded, m *eventsv1.ActionsSubmitted) {
+	var results []map[string]any
+	for _, a := range m.Actions {
+		if a.Interaction != nil {
+			results = append(results, map[string]any{
+				"turnId": a.Interaction.TurnId, "interactionId": a.Interaction.InteractionId, "values": rawOrNull(a.Fields), "filledNarrative": a.Text,
+			})
+		}
+	}
+	if results != nil {
+		b.add(r, "interaction.submitted", map[string]any{"results": results})
+	}
+	payload := map[string]any{"type": m.Type}
+	if in := b.after.Session.Input; in != nil && in.ExecutionID == m.ExecutionId {
+		if msg := inputMessage(*in, b.after); msg != nil {
+			payload["message"] = msg
+		}
+	}
+	b.add(r, "actions.accepted", payload)
+}
+
+func (b *framer) message(r events.Recorded, typ, id string) {
+	if m, ok := b.after.History.Find(id); ok {
+		b.add(r, typ, map[string]any{"message": messageOf(m, b.after)})
+	}
+}
+
+func (b *framer) requested(r events.Recorded, m *eventsv1.InteractionRequested) {
+	i, ok := b.after.Interactions.Find(m.TurnId, m.InteractionId)
+	if !ok {
+		return
+	}
+	payload := map[string]any{"messageId": m.MessageId, "interaction": interactionOf(i)}
+	if msg, ok := b.after.History.Find(m.MessageId); ok {
+		payload["message"] = messageOf(msg, b.after)
+	}
+	b.add(r, "interaction.requested", payload)
+}
+
+func (b *framer) data(r events.Recorded, m *eventsv1.PluginDataChanged) {
+	var changes []map[string]any
+	for _, c := range m.Changes {
+		if !visibleNamespace(c.Namespace) {
+			continue
+		}
+		op := "set"
+		if c.Removed {
+			op = "delete"
+		}
+		changes = append(changes, map[string]any{"namespace": c.Namespace, "key": c.Key, "value": rawOrNull(c.Value), "operation": op})
+	}
+	if changes != nil {
+		b.add(r, "plugin-data.changed", map[string]any{"pluginId": m.PluginId, "changes": changes})
+	}
+}
+
+func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []*eventsv1.RuntimeOutcome, next string) {
+	b.session = true
+	list := []map[string]any{}
+	for _, o := range outcomes {
+		x := map[string]any{"runtimeId": o.RuntimeId, "status": o.Status}
+		if o.Error != "" {
+			x["error"] = o.Error
+		}
+		list = append(list, x)
+	}
+	b.last = append(b.last, b.make(r, "turn.completed", map[string]any{"executionId": id, "committed": committed, "outcomes": list}))
+	if next != "" {
+		return // the request goes on
+	}
+	x := executionOf(b.after, false)
+	payload := map[string]any{"committed": committed}
+	if x.Error != "" {
+		payload["error"] = x.Error
+	}
+	if x.AbortReason != "" {
+		payload["abortReason"] = x.AbortReason
+	}
+	if x.Draft != nil {
+		payload["draft"] = x.Draft
+	}
+	if x.Retry != nil {
+		payload["retry"] = x.Retry
+	}
+	if x.Input != nil {
+		payload["input"] = x.Input
+	}
+	b.last = append(b.last, b.make(r, "execution.completed", payload))
+}
+
+// Transient is progress of a running turn.
+type Transient struct {
+	Type        string `json:"type"` // transient
+	ExecutionID string `json:"executionId"`
+	N           uint64 `json:"n"`
+	Event       Event  `json:"event"`
+}
+
+func transientOf(p kernel.Progress, now time.Time) Transient {
+	payload := map[string]any{"runtimeId": p.RuntimeID, "pluginId": p.PluginID}
+	put := func(key, value string) {
+		if value != "" {
+			payload[key] = value
+		}
+	}
+	switch p.Kind {
+	case kernel.NarrativeDelta:
+		payload["delta"] = p.Delta
+		if p.Reset {
+			payload["reset"] = true
+		}
+	case kernel.ToolCalling, kernel.ToolCompleted, kernel.ToolFailed:
+		put("toolName", p.ToolName)
+		put("toolCallId", p.ToolCallID)
+		put("label", p.Label)
+		put("error", p.Error)
+	default:
+		put("runId", p.RunID)
+		put("label", p.Label)
+		put("stage", p.Stage)
+		put("status", p.Status)
+		put("error", p.Error)
+		put("skipReason", p.SkipReason)
+		if p.Kind != kernel.RuntimeStarted {
+			payload["durationMs"] = p.DurationMs
+		}
+	}
+
+	return Transient{Type: "transient", ExecutionID: p.ExecutionID, N: p.N, Event: Event{Type: string(p.Kind), TurnID: p.ExecutionID, Timestamp: now, Payload: payload}}
+}
+
+func rawOrNull(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return json.RawMessage("null")
+	}
+	return b
+}

@@ -1,0 +1,408 @@
+package play
+
+import (
+	"context"
+	"encoding/base32"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/actors/node"
+	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/projections"
+	"github.com/covel/covel/worlds"
+)
+
+// Sessions lists sessions and their older messages from the read models. A list may lag a moment behind.
+type Sessions interface {
+	Sessions(ctx context.Context) ([]projections.Session, error)
+	// Messages gives at most limit rows before a stream version (0: the newest), oldest first.
+	Messages(ctx context.Context, sessionID string, before uint64, limit int) ([]projections.Message, error)
+	// Forget removes a deleted session.
+	Forget(ctx context.Context, sessionID string) error
+}
+
+// Config is what the gateway shows and asks.
+type Config struct {
+	Node     *node.Node
+	Worlds   *worlds.Library
+	Sessions Sessions
+	Plugins  func() *registry.Generation
+	Web      http.Handler // the page; nil serves none
+
+	Version  string
+	Storage  string // backend name
+	Durable  bool
+	Offline  bool // the story is told by the offline storyteller
+	Slots    map[string]Slot
+	AnyHost  bool // tests only: no check of Host and Origin
+	Log      *slog.Logger
+	Shutdown <-chan struct{} // closed when the server goes down: sockets end
+}
+
+// Slot says which model serves a slot.
+type Slot struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model,omitempty"`
+}
+
+type server struct {
+	Config
+	bootID string
+}
+
+// Handler serves the API and the page.
+func Handler(cfg Config) http.Handler {
+	s := &server{Config: cfg, bootID: uuid.NewString()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/health", s.health)
+	mux.HandleFunc("GET /api/worlds", s.worlds)
+	mux.HandleFunc("GET /api/worlds/{id}", s.world)
+	mux.HandleFunc("POST /api/sessions", s.create)
+	mux.HandleFunc("GET /api/sessions", s.sessions)
+	mux.HandleFunc("GET /api/sessions/{id}", s.session)
+	mux.HandleFunc("PATCH /api/sessions/{id}", s.patch)
+	mux.HandleFunc("DELETE /api/sessions/{id}", s.remove)
+	mux.HandleFunc("GET /api/sessions/{id}/view", s.view)
+	mux.HandleFunc("GET /api/sessions/{id}/messages", s.messages)
+	mux.HandleFunc("POST /api/sessions/{id}/abort", s.abort)
+	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
+	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
+	mux.HandleFunc("POST /api/actions", s.actions)
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, http.StatusNotFound, problem("not_found", "there is no %s %s", r.Method, r.URL.Path))
+	})
+	if cfg.Web != nil {
+		mux.Handle("/", cfg.Web)
+	}
+	return s.guard(mux)
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+	s.reply(w, http.StatusOK, map[string]any{
+		"status": "ok", "version": s.Version, "bootId": s.bootID, "timestamp": time.Now().UTC(),
+		"storage": map[string]any{"data": map[string]any{"backend": s.Storage, "durable": s.Durable}},
+		"model":   map[string]any{"offline": s.Offline, "slots": s.Slots},
+	})
+}
+
+func (s *server) worlds(w http.ResponseWriter, r *http.Request) {
+	items := []map[string]any{}
+	for _, x := range s.Worlds.List(r.URL.Query().Get("locale")) {
+		items = append(items, map[string]any{
+			"id": x.ID, "name": x.Name, "summary": x.Summary, "tags": nonNil(x.Tags), "locales": nonNil(x.SupportedLocales),
+			"defaultLocale": x.DefaultLocale, "locale": x.Locale, "accentColor": x.AccentColor, "version": x.Version,
+		})
+	}
+	s.reply(w, http.StatusOK, map[string]any{"items": items})
+}
+
+func (s *server) world(w http.ResponseWriter, r *http.Request) {
+	p, ok := s.Worlds.Get(r.PathValue("id"))
+	if !ok {
+		s.fail(w, http.StatusNotFound, problem("world_not_found", "World not found: %s", clip(r.PathValue("id"))))
+		return
+	}
+	v := p.In(r.URL.Query().Get("locale"))
+	s.reply(w, http.StatusOK, worldDetail(v))
+}
+
+func worldDetail(v worlds.View) map[string]any {
+	return map[string]any{
+		"id": v.Record.ID, "name": v.Record.Name, "summary": v.Record.Summary, "tags": nonNil(v.Record.Tags), "locales": nonNil(v.SupportedLocales),
+		"defaultLocale": v.DefaultLocale, "locale": v.Locale, "accentColor": v.AccentColor, "version": v.Version,
+		"lore": v.Record.Lore, "greeting": v.Record.Greeting,
+	}
+}
+
+func (s *server) create(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		WorldID string `json:"worldId"`
+		Locale  string `json:"locale"`
+		ID      string `json:"id"`
+	}
+	if !s.body(w, r, &body) {
+		return
+	}
+	p, ok := s.Worlds.Get(body.WorldID)
+	if !ok {
+		s.fail(w, http.StatusNotFound, problem("world_not_found", "World not found: %s", clip(body.WorldID)))
+		return
+	}
+	if body.ID == "" {
+		u := uuid.New()
+		body.ID = p.ID + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(u[:5]))
+	}
+	if !node.ValidSessionID(body.ID) {
+		s.fail(w, http.StatusBadRequest, invalid("id", "a session id is 1 to 64 of a-z 0-9 -, beginning with a letter or digit"))
+		return
+	}
+	state, err := s.Node.Create(r.Context(), body.ID, p.In(body.Locale))
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusCreated, sessionOf(state.Session))
+}
+
+func (s *server) sessions(w http.ResponseWriter, r *http.Request) {
+	list, err := s.Sessions.Sessions(r.Context())
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	items := make([]Session, 0, len(list))
+	for _, x := range list {
+		items = append(items, sessionOf(x))
+	}
+	s.reply(w, http.StatusOK, map[string]any{"items": items})
+}
+
+func (s *server) session(w http.ResponseWriter, r *http.Request) {
+	v, err := s.Node.View(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, sessionOf(v.State.Session))
+}
+
+func (s *server) patch(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Status string `json:"status"`
+	}
+	if !s.body(w, r, &body) {
+		return
+	}
+	kind, ok := map[string]kernel.ChangeKind{
+		projections.StatusPaused: kernel.Pause, projections.StatusActive: kernel.Resume, projections.StatusEnded: kernel.End,
+	}[body.Status]
+	if !ok {
+		s.fail(w, http.StatusBadRequest, invalid("status", "status is active, paused or ended"))
+		return
+	}
+	a, err := s.Node.ChangeStatus(r.Context(), r.PathValue("id"), kind)
+	if err == nil && a.Refusal != nil {
+		err = a.Refusal
+	}
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.session(w, r)
+}
+
+func (s *server) remove(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	err := s.Node.Delete(r.Context(), id)
+	if err == nil {
+		err = s.Sessions.Forget(r.Context(), id)
+	}
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, map[string]any{"ok": true})
+}
+
+func (s *server) view(w http.ResponseWriter, r *http.Request) {
+	v, err := s.Node.View(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	out, err := s.viewOf(r.Context(), v)
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, out)
+}
+
+func (s *server) messages(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit := 80
+	if l, err := strconv.Atoi(q.Get("limit")); err == nil && l > 0 {
+		limit = min(l, 500)
+	}
+	before := uint64(0)
+	if c := q.Get("before"); c != "" {
+		n, err := strconv.ParseUint(c, 10, 63)
+		if err != nil {
+			s.fail(w, http.StatusBadRequest, problem("invalid_cursor", "the cursor is not one of this server"))
+			return
+		}
+		before = n
+	}
+	v, err := s.Node.View(r.Context(), r.PathValue("id"))
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	rows, err := s.Sessions.Messages(r.Context(), r.PathValue("id"), before, limit)
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	items := make([]Message, 0, len(rows))
+	for _, m := range rows {
+		items = append(items, messageOf(m, v.State))
+	}
+	var next any
+	if len(rows) == limit {
+		next = strconv.FormatUint(uint64(rows[0].Version), 10)
+	}
+	s.reply(w, http.StatusOK, map[string]any{"items": items, "nextCursor": next})
+}
+
+func (s *server) abort(w http.ResponseWriter, r *http.Request) {
+	a, err := s.Node.Stop(r.Context(), r.PathValue("id"))
+	if err == nil && a.Refusal != nil {
+		err = a.Refusal
+	}
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, map[string]any{"ok": true})
+}
+
+func (s *server) uiSpecs(w http.ResponseWriter, r *http.Request) {
+	v, err := s.Node.View(r.Context(), r.URL.Query().Get("sessionId"))
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	type spec struct {
+		PluginID string          `json:"pluginId"`
+		Spec     json.RawMessage `json:"spec"`
+	}
+	right, message, left := []spec{}, []spec{}, []spec{}
+	gen := s.Plugins()
+	for _, ref := range v.State.Session.Plugins {
+		p, ok := gen.Plugins[ref.ID]
+		if !ok {
+			continue
+		}
+		add := func(to *[]spec, specs []json.RawMessage) {
+			for _, x := range specs {
+				*to = append(*to, spec{ref.ID, x})
+			}
+		}
+		ui := p.Manifest.Contributes.UI
+		add(&right, ui.Right)
+		add(&message, ui.Message)
+		add(&left, ui.Left)
+	}
+	s.reply(w, http.StatusOK, map[string]any{"right": right, "message": message, "left": left})
+}
+
+// body reads a JSON object of at most MaxBody bytes; it has answered when it gives false.
+func (s *server) body(w http.ResponseWriter, r *http.Request, into any) bool {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			s.fail(w, http.StatusRequestEntityTooLarge, problem("frame_too_large", "Payload Too Large: at most %d bytes", MaxBody))
+			return false
+		}
+		s.fail(w, http.StatusBadRequest, problem("invalid_frame", "the body could not be read"))
+		return false
+	}
+	if !utf8.Valid(b) {
+		s.fail(w, http.StatusBadRequest, problem("invalid_utf8", "the body is not UTF-8"))
+		return false
+	}
+	if !json.Valid(b) {
+		s.fail(w, http.StatusBadRequest, problem("invalid_frame", "the body is not JSON"))
+		return false
+	}
+	if p := decodeStrict(b, into, "body"); p != nil {
+		s.fail(w, http.StatusBadRequest, p)
+		return false
+	}
+	return true
+}
+
+func (s *server) reply(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.Log.Error("answer is not JSON", "error", err)
+		status, b = http.StatusInternalServerError, []byte(`{"error":"Internal server error","code":"internal"}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}
+
+func (s *server) fail(w http.ResponseWriter, status int, p *Problem) {
+	body := map[string]any{"error": p.Message, "code": p.Code}
+	if p.Details != nil {
+		body["details"] = p.Details
+	}
+	s.reply(w, status, body)
+}
+
+// error answers what went wrong inside; the details of an unexpected failure stay in the log.
+func (s *server) error(w http.ResponseWriter, err error) {
+	p := s.problem(err)
+	s.fail(w, statusOf(p.Code), p)
+}
+
+func (s *server) problem(err error) *Problem {
+	var p *Problem
+	var refusal *kernel.Refusal
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &refusal):
+		return problemOf(refusal)
+	case errors.Is(err, node.ErrNotFound):
+		return problem("session_not_found", "Session not found")
+	case errors.Is(err, node.ErrExists):
+		return problem("session_already_exists", "a session with this id exists already, or did")
+	case errors.Is(err, node.ErrDraining):
+		return problem("server_shutting_down", "the server is shutting down")
+	case errors.Is(err, node.ErrBusy):
+		return problem("session_busy", "Session is busy, please retry")
+	}
+	s.Log.Error("request failed", "error", err)
+	return problem("internal", "Internal server error")
+}
+
+func statusOf(code string) int {
+	switch code {
+	case "session_not_found", "world_not_found", "not_found":
+		return http.StatusNotFound
+	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
+		"request_id_conflict", "no_running_turn", "interaction_already_submitted":
+		return http.StatusConflict
+	case "busy", "session_busy", "server_shutting_down":
+		return http.StatusServiceUnavailable
+	case "frame_too_large":
+		return http.StatusRequestEntityTooLarge
+	case "internal", "session_unreadable":
+		return http.StatusInternalServerError
+	case "origin_not_allowed", "host_not_allowed":
+		return http.StatusForbidden
+	}
+	return http.StatusBadRequest
+}
+
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
