@@ -85,6 +85,8 @@ type input struct{ in kernel.Input }
 
 type idle struct{}
 
+type released struct{}
+
 type turnGone struct{ pid *actor.PID }
 
 type unreadable struct{ err error }
@@ -129,6 +131,9 @@ func (s *session) Receive(c actor.Context) {
 		s.notice(c)
 	case unreadable:
 		s.quarantine(c, m.err)
+	case released:
+		s.leave()
+		c.Poison(c.Self())
 	case kernel.Progress:
 		s.progress(m)
 	case kernel.TurnEnded:
@@ -154,6 +159,11 @@ func (s *session) Receive(c actor.Context) {
 		s.seen = max(s.seen, m.Version)
 		s.notice(c)
 	case Leave:
+		if s.broken != nil {
+			s.leave()
+			c.Poison(c.Self())
+			return
+		}
 		s.step(c, kernel.Drain{})
 	}
 }
@@ -169,7 +179,7 @@ func (s *session) notice(c actor.Context) {
 // armIdle asks for a look at whether the session is still used. The time is jittered, so that sessions do not leave
 // together. (The library's own receive timeout races with its actor.)
 func (s *session) armIdle(c actor.Context) {
-	if s.IdleAfter <= 0 || s.gone {
+	if s.IdleAfter <= 0 || s.gone || s.broken != nil {
 		return
 	}
 	self, root := c.Self(), c.ActorSystem().Root
@@ -415,7 +425,7 @@ func (s *session) answerReads(c actor.Context) {
 	waiting := s.waiting
 	s.waiting = nil
 	for _, e := range waiting {
-		if s.state.Hot.Version == 0 { // a stream that is gone
+		if s.broken == nil && s.state.Hot.Version == 0 { // a stream that is gone
 			c.Send(e.sender, View{Err: ErrNotFound})
 			continue
 		}
@@ -436,9 +446,12 @@ func (s *session) quarantine(c actor.Context, err error) {
 	}
 	s.closeFollowers("unreadable")
 	s.answerReads(c)
-	s.leave()
-	c.Poison(c.Self()) // the next request tries again
+	self, root := c.Self(), c.ActorSystem().Root
+	s.idleTimer = time.AfterFunc(QuarantineFor, func() { root.Send(self, released{}) })
 }
+
+// QuarantineFor is how long a session that cannot be read answers so before the next request tries again.
+const QuarantineFor = 5 * time.Second
 
 func (s *session) leave() {
 	if s.gone {
