@@ -135,14 +135,17 @@ func ToEnvelope(r Recorded) *eventsv1.Envelope {
 	}
 }
 
-// FromEnvelope reads the portable form back.
+// FromEnvelope reads the portable form back. An id that is no UUID is an error; the other rules are those of CheckAppend.
 func FromEnvelope(env *eventsv1.Envelope) (Recorded, error) {
-	id, err := uuid.FromBytes(env.Id)
+	id, err := uuid.FromBytes(env.GetId())
 	if err != nil {
 		return Recorded{}, errors.Wrap(err, "envelope id")
 	}
 	return Recorded{
-		Event:  Event{ID: id, Type: env.Type, SchemaVersion: env.SchemaVersion, Data: env.Data, Metadata: env.Metadata},
-		Stream: env.Stream, Version: Version(env.Version), Position: Position(env.Position), RecordedAt: env.RecordedAt.AsTime(),
+		Event: Event{
+			ID: id, Type: env.GetType(), SchemaVersion: env.GetSchemaVersion(), Data: env.GetData(), Metadata: env.GetMetadata(),
+		},
+		Stream: env.GetStream(), Version: Version(env.GetVersion()), Position: Position(env.GetPosition()),
+		RecordedAt: env.GetRecordedAt().AsTime(),
 	}, nil
 }

@@ -52,7 +52,7 @@ func Open(dir string) (*Store, error) {
 		return nil, errors.Wrap(err, "open blobs")
 	}
 	s := &Store{root: root}
-	if err := root.RemoveAll(unwritten); err == nil {
+	if err = root.RemoveAll(unwritten); err == nil {
 		err = root.Mkdir(unwritten, 0o700)
 	}
 	if err != nil {

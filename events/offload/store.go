@@ -14,7 +14,8 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// Store is an events.Store whose large payloads live in a blob store, in the scope of their stream.
+// Store is an events.Store whose large payloads live in a blob store, in the scope of their stream. Streams whose names are
+// no scope (events.CheckScope) keep all payloads in the log.
 type Store struct {
 	events.Store
 	blobs events.BlobStore
@@ -25,6 +26,9 @@ func New(store events.Store, blobs events.BlobStore) *Store { return &Store{stor
 
 // Append implements events.Store.
 func (s *Store) Append(ctx context.Context, stream string, expected events.Version, evs []events.Event) (events.Appended, error) {
+	if events.CheckScope(stream) != nil {
+		return s.Store.Append(ctx, stream, expected, evs)
+	}
 	out := evs
 	for i, ev := range evs {
 		if len(ev.Data) <= events.BlobThreshold {
@@ -93,7 +97,7 @@ func (s *Store) inflate(ctx context.Context, seq iter.Seq2[events.Recorded, erro
 
 // DeleteStream implements events.Store: the blobs go with their stream.
 func (s *Store) DeleteStream(ctx context.Context, stream string) error {
-	if err := s.Store.DeleteStream(ctx, stream); err != nil {
+	if err := s.Store.DeleteStream(ctx, stream); err != nil || events.CheckScope(stream) != nil {
 		return err
 	}
 	return errors.Wrapf(s.blobs.DeleteScope(ctx, stream), "delete blobs of %s", stream)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -40,14 +39,16 @@ const (
 	withdrawn
 )
 
-// requests keeps what answered requests leave behind, so that an append reuses their buffers.
-var requests = sync.Pool{New: func() any { return &request{answer: make(chan answer, 1)} }}
-
 // keepBody is the largest buffer that is kept for reuse.
 const keepBody = 64 << 10
 
-func newRequest(stream string) *request {
-	r := requests.Get().(*request)
+// newRequest reuses what answered requests left behind. The pool is the store's own, since a channel that was made in a
+// synctest bubble must stay there.
+func (s *Store) newRequest(stream string) *request {
+	r, ok := s.requests.Get().(*request)
+	if !ok {
+		r = &request{answer: make(chan answer, 1)}
+	}
 	r.stream, r.delete, r.expected = stream, false, 0
 	r.ids, r.body = r.ids[:0], r.body[:0]
 	r.state.Store(waiting)
@@ -55,9 +56,9 @@ func newRequest(stream string) *request {
 }
 
 // release gives back a request that nobody else will touch: one that was answered or never sent.
-func (r *request) release() {
+func (s *Store) release(r *request) {
 	if cap(r.body) <= keepBody {
-		requests.Put(r)
+		s.requests.Put(r)
 	}
 }
 
@@ -73,7 +74,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Versi
 	if size > MaxAppend {
 		return events.Appended{}, errors.Wrapf(events.ErrTooLarge, "append to %s: %d bytes, at most %d", stream, size, MaxAppend)
 	}
-	r := newRequest(stream)
+	r := s.newRequest(stream)
 	r.expected = expected
 	for i := range evs {
 		r.ids = append(r.ids, evs[i].ID)
@@ -81,7 +82,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Versi
 	// The body is made here and not by the writer: callers encode in parallel, and the slices stay theirs.
 	body, err := appendBody(r.body, evs)
 	if err != nil {
-		r.release()
+		s.release(r)
 		return events.Appended{}, errors.Wrapf(err, "append to %s", stream)
 	}
 	r.body, r.sum = body, crc32.Checksum(body, castagnoli)
@@ -93,7 +94,7 @@ func (s *Store) DeleteStream(ctx context.Context, stream string) error {
 	if err := events.CheckStream(stream); err != nil {
 		return err
 	}
-	r := newRequest(stream)
+	r := s.newRequest(stream)
 	r.delete = true
 	_, err := s.write(ctx, "delete ", r)
 	return err
@@ -103,15 +104,15 @@ func (s *Store) DeleteStream(ctx context.Context, stream string) error {
 func (s *Store) write(ctx context.Context, what string, r *request) (events.Appended, error) {
 	stream := r.stream
 	if s.writer == nil {
-		r.release()
+		s.release(r)
 		return events.Appended{}, errors.Wrap(ErrReadOnly, what+stream)
 	}
 	if err := ctx.Err(); err != nil {
-		r.release()
+		s.release(r)
 		return events.Appended{}, err
 	}
 	if err := s.enter(); err != nil {
-		r.release()
+		s.release(r)
 		return events.Appended{}, err
 	}
 	defer s.leave()
@@ -119,12 +120,12 @@ func (s *Store) write(ctx context.Context, what string, r *request) (events.Appe
 	select {
 	case s.writer.queue <- r:
 	case <-ctx.Done():
-		r.release()
+		s.release(r)
 		return events.Appended{}, ctx.Err()
 	}
 	select {
 	case a := <-r.answer:
-		r.release()
+		s.release(r)
 		return a.done, wrap(a.err, what, stream)
 	case <-ctx.Done():
 	}
@@ -133,7 +134,7 @@ func (s *Store) write(ctx context.Context, what string, r *request) (events.Appe
 	}
 	select {
 	case a := <-r.answer: // it came at the same time
-		r.release()
+		s.release(r)
 		return a.done, wrap(a.err, what, stream)
 	default:
 		return events.Appended{}, fmt.Errorf("%s%s: %w: %w", what, stream, events.ErrUnknown, ctx.Err())

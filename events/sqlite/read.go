@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/pkg/errors"
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/internal/feed"
@@ -19,15 +21,17 @@ const (
 )
 
 const (
-	selectStream = "SELECT position, version, recorded_at, sum, body FROM appends WHERE stream = ? AND version >= ?"
-	selectAll    = "SELECT a.position, a.version, a.recorded_at, a.sum, a.body, s.name FROM appends a CROSS JOIN streams s ON s.id = a.stream" +
+	selectStream   = "SELECT id, version, deleted FROM streams WHERE name = ?"
+	selectForward  = "SELECT position, version, recorded_at, sum, body FROM appends WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
+	selectBackward = "SELECT position, version, recorded_at, sum, body FROM appends WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"
+	selectCovering = "SELECT version FROM appends WHERE stream = ? AND version >= ? ORDER BY version LIMIT 1"
+	selectAll      = "SELECT a.position, a.version, a.recorded_at, a.sum, a.body, a.stream, s.name FROM appends a CROSS JOIN streams s ON s.id = a.stream" +
 		" WHERE a.position > ? AND a.position <= ? ORDER BY a.position LIMIT ?"
-	// A deletion may have taken the newest events; then meta knows the head.
-	selectHead = "SELECT max((SELECT coalesce(max(position), 0) FROM appends), (SELECT value FROM meta WHERE key = '" + metaHead + "'))"
+	selectTail = "SELECT head, last, deletions FROM tail"
 )
 
 type readStmts struct {
-	stream, version, forward, upTo, backward, all, head *sql.Stmt
+	stream, forward, backward, covering, all, tail *sql.Stmt
 }
 
 func prepareReads(db *sql.DB) (r readStmts, err error) {
@@ -35,13 +39,8 @@ func prepareReads(db *sql.DB) (r readStmts, err error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&r.stream, "SELECT id, deleted FROM streams WHERE name = ?"},
-		{&r.version, "SELECT coalesce(max(a.version), 0) FROM appends a WHERE a.stream = (SELECT id FROM streams WHERE name = ?)"},
-		{&r.forward, selectStream + " ORDER BY version LIMIT ?"},
-		{&r.upTo, "SELECT version FROM appends WHERE stream = ? AND version >= ? ORDER BY version LIMIT 1"},
-		{&r.backward, "SELECT position, version, recorded_at, sum, body FROM appends WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"},
-		{&r.all, selectAll},
-		{&r.head, selectHead},
+		{&r.stream, selectStream}, {&r.forward, selectForward}, {&r.backward, selectBackward}, {&r.covering, selectCovering},
+		{&r.all, selectAll}, {&r.tail, selectTail},
 	} {
 		if *p.stmt, err = db.Prepare(p.text); err != nil {
 			return readStmts{}, err
@@ -60,87 +59,169 @@ func (s *Store) look(ctx context.Context, f func(ctx context.Context) error) err
 		return err
 	}
 	defer s.leave()
-	return f(context.WithoutCancel(ctx))
+	err := f(context.WithoutCancel(ctx))
+	if e := (*driver.Error)(nil); errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB: // damage that SQLite itself noticed
+			return errors.Wrap(events.ErrCorrupt, err.Error())
+		}
+	}
+	return err
+}
+
+// streamRow is what the streams table says of a stream. id 0: there is none.
+type streamRow struct {
+	id      int64
+	version int64 // of its last event
+	deleted bool
+}
+
+func findStream(ctx context.Context, stmt *sql.Stmt, name string) (st streamRow, err error) {
+	err = stmt.QueryRowContext(ctx, name).Scan(&st.id, &st.version, &st.deleted)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return st, err
+}
+
+// tail is where the log ends.
+type tail struct {
+	head      int64 // the highest position that was ever given
+	last      int64 // the position of the last append that is there: below head when the newest were deleted
+	deletions int64 // how many streams were deleted
+}
+
+func readTail(ctx context.Context, stmt *sql.Stmt) (t tail, err error) {
+	return t, stmt.QueryRowContext(ctx).Scan(&t.head, &t.last, &t.deletions)
 }
 
 // StreamVersion implements events.Store.
-func (s *Store) StreamVersion(ctx context.Context, stream string) (events.Version, error) {
-	var v int64
-	err := s.look(ctx, func(ctx context.Context) error { return s.stmts.version.QueryRowContext(ctx, stream).Scan(&v) })
-	return events.Version(v), errors.Wrapf(err, "version of %s", stream)
+func (s *Store) StreamVersion(ctx context.Context, stream string) (v events.Version, err error) {
+	err = s.look(ctx, func(ctx context.Context) error {
+		st, err := findStream(ctx, s.stmts.stream, stream)
+		v = events.Version(st.version)
+		return err
+	})
+	return v, errors.Wrapf(err, "version of %s", stream)
 }
 
 // Head implements events.Store.
-func (s *Store) Head(ctx context.Context) (events.Position, error) {
-	var p int64
-	err := s.look(ctx, func(ctx context.Context) error { return s.stmts.head.QueryRowContext(ctx).Scan(&p) })
-	return events.Position(p), errors.Wrap(err, "head of the log")
+func (s *Store) Head(ctx context.Context) (p events.Position, err error) {
+	err = s.look(ctx, func(ctx context.Context) error {
+		t, err := readTail(ctx, s.stmts.tail)
+		p = events.Position(t.head)
+		return err
+	})
+	return p, errors.Wrap(err, "head of the log")
 }
 
 // ReadStream implements events.Store.
 func (s *Store) ReadStream(ctx context.Context, stream string, from events.Version) iter.Seq2[events.Recorded, error] {
-	return feed.ToEnd(ctx, func() feed.Page { return s.streamPage(ctx, stream, max(sqlInt(from), 1), false) })
+	return feed.ToEnd(ctx, func() feed.Page {
+		return s.streamPage(ctx, &streamCursor{stream: stream, next: max(sqlInt(from), 1)}, s.forward)
+	})
 }
 
 // SubscribeStream implements events.Store.
 func (s *Store) SubscribeStream(ctx context.Context, stream string, after events.Version) iter.Seq2[events.Recorded, error] {
-	return feed.Follow(ctx, s.source, stream, func() feed.Page { return s.streamPage(ctx, stream, sqlInt(after+1), true) })
+	return feed.Follow(ctx, s.source, stream, func() feed.Page {
+		return s.streamPage(ctx, &streamCursor{stream: stream, next: min(sqlInt(after), math.MaxInt64-1) + 1, told: true}, s.forward)
+	})
 }
 
-// streamPage reads a stream on from version next.
-func (s *Store) streamPage(ctx context.Context, stream string, next int64, following bool) feed.Page {
-	c := streamCursor{stream: stream, next: next}
+// ReadStreamBackward implements events.Store.
+func (s *Store) ReadStreamBackward(ctx context.Context, stream string, from events.Version) iter.Seq2[events.Recorded, error] {
+	return feed.ToEnd(ctx, func() feed.Page {
+		return s.streamPage(ctx, &streamCursor{stream: stream, next: sqlInt(from)}, s.backward)
+	})
+}
+
+// direction reads the next page of a stream that was found. short means that it ended before the events did that the
+// stream is known to have.
+type direction func(ctx context.Context, c *streamCursor, st streamRow) (evs []events.Recorded, atEnd, short bool, err error)
+
+// streamPage looks up the stream and reads the next page. One that is too short is damage, unless the stream was deleted
+// between the look-up and the reading.
+func (s *Store) streamPage(ctx context.Context, c *streamCursor, read direction) feed.Page {
 	return func() (evs []events.Recorded, atEnd bool, err error) {
 		err = s.look(ctx, func(ctx context.Context) error {
-			deleted := false
-			if c.id == 0 {
-				if c.id, deleted, err = s.findStream(ctx, stream); err != nil || c.id == 0 {
-					atEnd = true
+			st, err := findStream(ctx, s.stmts.stream, c.stream)
+			if err != nil || st.id == 0 {
+				atEnd = true
+				return err
+			}
+			short := false
+			if !st.deleted {
+				if evs, atEnd, short, err = read(ctx, c, st); err != nil {
 					return err
+				}
+				c.told = c.told || len(evs) > 0
+			}
+			if short {
+				version := st.version
+				if st, err = findStream(ctx, s.stmts.stream, c.stream); err != nil {
+					return err
+				}
+				if !st.deleted {
+					return corrupt(c.stream, c.next, "missing; the stream has versions 1 to %d", version)
 				}
 			}
-			if !deleted {
-				rows, err := s.stmts.forward.QueryContext(ctx, c.id, c.next, pageAppends)
-				if err != nil {
-					return err
-				}
-				if evs, atEnd, err = c.scan(rows, pageAppends); err != nil || len(evs) > 0 {
-					return err
-				}
-				// Nothing follows: because this is the end, or because the stream was deleted meanwhile.
-				if _, deleted, err = s.findStream(ctx, stream); err != nil {
-					return err
+			if st.deleted {
+				atEnd = true
+				if c.told {
+					return events.ErrStreamDeleted
 				}
 			}
-			if deleted && (c.begun || following) {
-				return events.ErrStreamDeleted
-			}
-			atEnd = true
 			return nil
 		})
-		return evs, atEnd, errors.Wrapf(err, "read %s", stream)
+		return evs, atEnd, errors.Wrapf(err, "read %s", c.stream)
 	}
 }
 
-// findStream gives the id of a stream, 0 when there is none, and whether it was deleted.
-func (s *Store) findStream(ctx context.Context, stream string) (id int64, deleted bool, err error) {
-	err = s.stmts.stream.QueryRowContext(ctx, stream).Scan(&id, &deleted)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
+func (s *Store) forward(ctx context.Context, c *streamCursor, st streamRow) (evs []events.Recorded, atEnd, short bool, err error) {
+	if c.next > st.version {
+		return nil, true, false, nil
 	}
-	return id, deleted, err
+	rows, err := s.stmts.forward.QueryContext(ctx, st.id, c.next, pageAppends)
+	if err != nil {
+		return nil, false, false, err
+	}
+	evs, full, err := c.scan(rows, pageAppends)
+	return evs, !full, !full && c.next <= st.version, err
+}
+
+func (s *Store) backward(ctx context.Context, c *streamCursor, st streamRow) (evs []events.Recorded, atEnd, short bool, err error) {
+	if !c.begun && (c.next == 0 || c.next > st.version) {
+		c.next = st.version
+	}
+	top := c.next // where the append ends that holds next
+	if !c.begun {
+		err := s.stmts.covering.QueryRowContext(ctx, st.id, c.next).Scan(&top)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, false, true, nil
+		}
+		if err != nil {
+			return nil, false, false, err
+		}
+	}
+	rows, err := s.stmts.backward.QueryContext(ctx, st.id, top, pageAppends)
+	if err != nil {
+		return nil, false, false, err
+	}
+	evs, full, err := c.scanBackward(rows, pageAppends)
+	return evs, c.next == 0, !full && c.next > 0, err
 }
 
 // streamCursor is how far a stream was read, and checks that what comes next is what must come next.
 type streamCursor struct {
 	stream string
-	id     int64 // 0: not found yet
 	next   int64 // version to read next
 	begun  bool  // next is where an append ends; before that an append may lie across it
+	told   bool  // the reader is told when the stream is deleted: it follows, or it has begun
 }
 
-// scan reads the rows of a page forward and closes them. Fewer than limit mean the end.
-func (c *streamCursor) scan(rows *sql.Rows, limit int) (evs []events.Recorded, atEnd bool, err error) {
+// scan reads the rows of a page, oldest first, and closes them. full means that it stopped at a limit.
+func (c *streamCursor) scan(rows *sql.Rows, limit int) (evs []events.Recorded, full bool, err error) {
 	defer rows.Close()
 	appends, size := 0, 0
 	for ; size < pageBytes && rows.Next(); appends++ {
@@ -156,11 +237,11 @@ func (c *streamCursor) scan(rows *sql.Rows, limit int) (evs []events.Recorded, a
 		c.next, c.begun = r.version+1, true
 		size += len(r.body)
 	}
-	return evs, appends < limit && size < pageBytes, rows.Err()
+	return evs, appends == limit || size >= pageBytes, rows.Err()
 }
 
-// scanBackward is scan from the newest to the oldest. c.next goes down to 0.
-func (c *streamCursor) scanBackward(rows *sql.Rows, limit int) (evs []events.Recorded, atEnd bool, err error) {
+// scanBackward is scan, newest first. c.next goes down to 0.
+func (c *streamCursor) scanBackward(rows *sql.Rows, limit int) (evs []events.Recorded, full bool, err error) {
 	defer rows.Close()
 	appends, size := 0, 0
 	for ; size < pageBytes && rows.Next(); appends++ {
@@ -178,13 +259,7 @@ func (c *streamCursor) scanBackward(rows *sql.Rows, limit int) (evs []events.Rec
 		c.next, c.begun = first-1, true
 		size += len(r.body)
 	}
-	if err := rows.Err(); err != nil {
-		return evs, false, err
-	}
-	if appends > 0 && appends < limit && size < pageBytes && c.next > 0 {
-		return evs, false, corrupt(c.stream, c.next, "missing; nothing stands before version %d", c.next+1)
-	}
-	return evs, c.next == 0, nil
+	return evs, appends == limit || size >= pageBytes, rows.Err()
 }
 
 // scanRow reads one append of a stream.
@@ -196,112 +271,96 @@ func scanRow(rows *sql.Rows, stream string) (r row, evs []events.Recorded, err e
 	return r, evs, err
 }
 
-// ReadStreamBackward implements events.Store.
-func (s *Store) ReadStreamBackward(ctx context.Context, stream string, from events.Version) iter.Seq2[events.Recorded, error] {
-	return feed.ToEnd(ctx, func() feed.Page {
-		c := streamCursor{stream: stream, next: sqlInt(from)}
-		return func() (evs []events.Recorded, atEnd bool, err error) {
-			err = s.look(ctx, func(ctx context.Context) error {
-				id, deleted, err := s.findStream(ctx, stream)
-				if deleted && c.begun {
-					return events.ErrStreamDeleted
-				}
-				if err != nil || id == 0 || deleted {
-					atEnd = true
-					return err
-				}
-				c.id = id
-				evs, atEnd, err = s.backwardPage(ctx, &c)
-				return err
-			})
-			return evs, atEnd, errors.Wrapf(err, "read %s", stream)
-		}
-	})
-}
-
-func (s *Store) backwardPage(ctx context.Context, c *streamCursor) (evs []events.Recorded, atEnd bool, err error) {
-	top := c.next // version of the append to begin with
-	if !c.begun {
-		err := sql.ErrNoRows
-		if c.next > 0 {
-			err = s.stmts.upTo.QueryRowContext(ctx, c.id, c.next).Scan(&top)
-		}
-		if errors.Is(err, sql.ErrNoRows) { // from the newest
-			err = s.stmts.version.QueryRowContext(ctx, c.stream).Scan(&top)
-			c.next = top
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		if top == 0 {
-			return nil, true, nil
-		}
-	}
-	rows, err := s.stmts.backward.QueryContext(ctx, c.id, top, pageAppends)
-	if err != nil {
-		return nil, false, err
-	}
-	evs, atEnd, err = c.scanBackward(rows, pageAppends)
-	if err == nil && len(evs) == 0 {
-		// Deleted after it was looked up. A reader that has begun looks again and is told.
-		atEnd = !c.begun
-	}
-	return evs, atEnd, err
-}
-
 // ReadAll implements events.Store.
 func (s *Store) ReadAll(ctx context.Context, after events.Position) iter.Seq2[events.Recorded, error] {
-	return feed.ToEnd(ctx, func() feed.Page { return s.allPage(ctx, sqlInt(after), false) })
+	return feed.ToEnd(ctx, func() feed.Page { return s.logPage(ctx, &logCursor{after: sqlInt(after)}) })
 }
 
 // Subscribe implements events.Store.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Recorded, error] {
-	return feed.Follow(ctx, s.source, feed.All, func() feed.Page { return s.allPage(ctx, sqlInt(after), true) })
+	return feed.Follow(ctx, s.source, feed.All, func() feed.Page {
+		return s.logPage(ctx, &logCursor{after: sqlInt(after), following: true})
+	})
 }
 
-// allPage reads on to the head; unless it follows, to the head as it is at the first page.
-func (s *Store) allPage(ctx context.Context, after int64, following bool) feed.Page {
-	until, begun := int64(math.MaxInt64), false
+// logPage reads on to the head; unless it follows, to the head as it is at the first page. A page that ends before the last
+// append that is known to be there is damage, unless a stream was deleted between the look and the reading.
+func (s *Store) logPage(ctx context.Context, c *logCursor) feed.Page {
 	return func() (evs []events.Recorded, atEnd bool, err error) {
 		err = s.look(ctx, func(ctx context.Context) error {
-			if !following && !begun {
-				if err := s.stmts.head.QueryRowContext(ctx).Scan(&until); err != nil {
+			if c.following || !c.begun {
+				if c.end, err = readTail(ctx, s.stmts.tail); err != nil {
 					return err
 				}
-				begun = true
+				c.begun = true
 			}
-			rows, err := s.stmts.all.QueryContext(ctx, after, until, pageAppends)
+			if c.after >= c.end.last {
+				atEnd = true
+				return nil
+			}
+			rows, err := s.stmts.all.QueryContext(ctx, c.after, c.end.last, pageAppends)
 			if err != nil {
 				return err
 			}
-			evs, atEnd, err = scanAll(rows, &after)
-			return err
+			full := false
+			if evs, full, err = c.scan(rows); err != nil {
+				return err
+			}
+			atEnd = !full
+			if atEnd && c.after < c.end.last {
+				now, err := readTail(ctx, s.stmts.tail)
+				if err != nil {
+					return err
+				}
+				if now.deletions == c.end.deletions {
+					return errors.Wrapf(events.ErrCorrupt, "events after position %d are missing; the log goes to %d", c.after, c.end.last)
+				}
+			}
+			return nil
 		})
 		return evs, atEnd, errors.Wrap(err, "read the log")
 	}
 }
 
-// scanAll reads the rows of a page of the whole log and closes them. after becomes the position of the last event.
-func scanAll(rows *sql.Rows, after *int64) (evs []events.Recorded, atEnd bool, err error) {
+// logCursor is how far the log was read, and checks that the versions of each stream follow each other.
+type logCursor struct {
+	after     int64
+	end       tail
+	begun     bool
+	following bool
+	versions  map[int64]int64 // by stream id: the last that was read
+}
+
+// scan reads the rows of a page and closes them. full means that it stopped at a limit.
+func (c *logCursor) scan(rows *sql.Rows) (evs []events.Recorded, full bool, err error) {
 	defer rows.Close()
+	if c.versions == nil {
+		c.versions = map[int64]int64{}
+	}
 	appends, size := 0, 0
 	for ; size < pageBytes && rows.Next(); appends++ {
 		var r row
+		var id int64
 		var stream string
-		if err := rows.Scan(&r.position, &r.version, &r.recordedAt, &r.sum, &r.body, &stream); err != nil {
+		if err := rows.Scan(&r.position, &r.version, &r.recordedAt, &r.sum, &r.body, &id, &stream); err != nil {
 			return evs, false, err
 		}
 		got, err := r.recorded(stream)
 		if err != nil {
 			return evs, false, err
 		}
+		before := int64(got[0].Version) - 1
+		if last, known := c.versions[id]; known && last != before {
+			return evs, false, corrupt(stream, last+1, "missing or doubled; the next append found covers versions %d to %d", before+1, r.version)
+		}
+		c.versions[id] = r.version
 		for i := range got {
-			if int64(got[i].Position) > *after {
+			if int64(got[i].Position) > c.after {
 				evs = append(evs, got[i])
 			}
 		}
-		*after = r.position
+		c.after = r.position
 		size += len(r.body)
 	}
-	return evs, appends < pageAppends && size < pageBytes, rows.Err()
+	return evs, appends == pageAppends || size >= pageBytes, rows.Err()
 }

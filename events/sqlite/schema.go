@@ -12,6 +12,9 @@ import (
 	"github.com/covel/covel/events"
 )
 
+// Beside the appends, the tables say where each stream and the whole log end. Without that, damage that hides rows would look
+// like a shorter log.
+
 // layout is the version of the tables below. A file with a newer one is neither written nor read.
 const layout = 1
 
@@ -24,9 +27,18 @@ CREATE TABLE meta (
 	key   TEXT PRIMARY KEY,
 	value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE tail (
+	one       INTEGER PRIMARY KEY CHECK (one = 1),
+	head      INTEGER NOT NULL, -- the highest position that was ever given
+	last      INTEGER NOT NULL, -- the position of the last append that is there; below head when the newest were deleted
+	deletions INTEGER NOT NULL, -- how many streams were deleted
+	verified  INTEGER NOT NULL  -- microseconds since 1970: when the log was last checked after a failed commit
+) STRICT;
+INSERT INTO tail VALUES (1, 0, 0, 0, 0);
 CREATE TABLE streams (
 	id      INTEGER PRIMARY KEY,
 	name    TEXT NOT NULL UNIQUE,
+	version INTEGER NOT NULL,          -- of its last event; 0 when it is deleted
 	deleted INTEGER NOT NULL DEFAULT 0 -- 1: a tombstone, the name is not used again
 ) STRICT;
 CREATE TABLE appends (
@@ -45,8 +57,6 @@ const (
 	metaLogID      = "log_id"     // 16 bytes
 	metaLayout     = "layout"     // version of the tables
 	metaGeneration = "generation" // events.Generation of the newest program that wrote here: the oldest that may
-	metaHead       = "head"       // the highest position that a deletion may have taken out of the table
-	metaVerified   = "verified"   // microseconds; written when the log is checked after a failed commit
 )
 
 // dsn names a database file with settings that hold on every connection of its pool.
@@ -85,8 +95,8 @@ func prepare(ctx context.Context, conn *sql.Conn, generation uint32) (m meta, er
 		if _, err := conn.ExecContext(ctx, tables); err != nil {
 			return meta{}, err
 		}
-		const put = "INSERT INTO meta (key, value) VALUES (?, ?), (?, ?), (?, ?), (?, 0), (?, 0)"
-		if _, err := conn.ExecContext(ctx, put, metaLogID, m.logID[:], metaLayout, layout, metaGeneration, generation, metaHead, metaVerified); err != nil {
+		const put = "INSERT INTO meta (key, value) VALUES (?, ?), (?, ?), (?, ?)"
+		if _, err := conn.ExecContext(ctx, put, metaLogID, m.logID[:], metaLayout, layout, metaGeneration, generation); err != nil {
 			return meta{}, err
 		}
 	} else if m, err = readMeta(ctx, conn); err != nil {

@@ -64,8 +64,9 @@ type Store struct {
 	shut     bool
 	inFlight sync.WaitGroup
 
-	writer *writer // nil when opened for reading only
-	lock   *flock.Flock
+	writer   *writer // nil when opened for reading only
+	requests sync.Pool
+	lock     *flock.Flock
 }
 
 var _ events.Store = (*Store)(nil)

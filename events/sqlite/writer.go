@@ -31,15 +31,15 @@ type writer struct {
 	queue  chan *request
 	done   chan struct{}
 	hub    *feed.Hub
-	logged int64 // the head that callers were told of
+	logged int64 // the position that callers know of as written
 
 	db       *sql.DB
 	conn     *sql.Conn
 	stmts    writeStmts
 	prepared []*sql.Stmt
 
-	head    int64                  // position of the last event, those of the open transaction included
-	streams map[string]*streamHead // likewise
+	tail    tail                  // where the log ends, the open transaction included
+	streams map[string]*streamRow // likewise
 	inTx    bool
 	failed  error    // why the last commit failed; nil when the log is known to be good
 	doubted []string // streams of the batches whose outcome is open
@@ -49,25 +49,19 @@ type writer struct {
 	scratch []byte
 }
 
-// streamHead is where a stream ends. id is 0 for a stream that has no row yet.
-type streamHead struct {
-	id      int64
-	version int64
-	deleted bool
-}
-
 type writeStmts struct {
-	begin, commit, rollback        *sql.Stmt
-	findStream, lastVersion        *sql.Stmt
-	addStream, add                 *sql.Stmt
-	bury, deleteAppends, raiseHead *sql.Stmt
-	find                           *sql.Stmt
+	begin, commit, rollback *sql.Stmt
+	findStream, tail        *sql.Stmt
+	addStream, add, move    *sql.Stmt
+	bury, deleteAppends     *sql.Stmt
+	lastAppend, setTail     *sql.Stmt
+	find                    *sql.Stmt
 }
 
 // openWriter connects, and prepares a new file or checks an old one.
 func openWriter(path string, opts Options) (*writer, meta, error) {
 	w := &writer{
-		path: path, opts: opts, streams: map[string]*streamHead{},
+		path: path, opts: opts, streams: map[string]*streamRow{},
 		queue: make(chan *request, maxBatch), done: make(chan struct{}),
 	}
 	m, err := w.connect()
@@ -75,7 +69,7 @@ func openWriter(path string, opts Options) (*writer, meta, error) {
 		w.disconnect()
 		return nil, meta{}, err
 	}
-	w.logged = w.head
+	w.logged = w.tail.head
 	return w, m, nil
 }
 
@@ -101,21 +95,24 @@ func (w *writer) connect() (m meta, err error) {
 		{&w.stmts.begin, "BEGIN IMMEDIATE"},
 		{&w.stmts.commit, "COMMIT"},
 		{&w.stmts.rollback, "ROLLBACK"},
-		{&w.stmts.findStream, "SELECT id, deleted FROM streams WHERE name = ?"},
-		{&w.stmts.lastVersion, "SELECT coalesce(max(version), 0) FROM appends WHERE stream = ?"},
-		{&w.stmts.addStream, "INSERT INTO streams (name, deleted) VALUES (?, ?)"},
+		{&w.stmts.findStream, selectStream},
+		{&w.stmts.tail, selectTail},
+		{&w.stmts.addStream, "INSERT INTO streams (name, version) VALUES (?, ?)"},
+		{&w.stmts.move, "UPDATE streams SET version = ? WHERE id = ?"},
 		{&w.stmts.add, "INSERT INTO appends (position, stream, version, recorded_at, sum, body) VALUES (?, ?, ?, ?, ?, ?)"},
-		{&w.stmts.bury, "UPDATE streams SET deleted = 1 WHERE id = ?"},
+		{&w.stmts.bury, "UPDATE streams SET version = 0, deleted = 1 WHERE id = ?"},
 		{&w.stmts.deleteAppends, "DELETE FROM appends WHERE stream = ?"},
-		{&w.stmts.raiseHead, "UPDATE meta SET value = ? WHERE key = '" + metaHead + "'"},
-		{&w.stmts.find, selectStream + " ORDER BY version LIMIT ?"},
+		{&w.stmts.setTail, "UPDATE tail SET head = ?, last = ?, deletions = ?"},
+		{&w.stmts.lastAppend, "SELECT coalesce(max(position), 0) FROM appends"},
+		{&w.stmts.find, selectForward},
 	} {
 		if *p.stmt, err = w.conn.PrepareContext(ctx, p.text); err != nil {
 			return meta{}, err
 		}
 		w.prepared = append(w.prepared, *p.stmt)
 	}
-	return m, w.conn.QueryRowContext(ctx, selectHead).Scan(&w.head)
+	w.tail, err = readTail(ctx, w.stmts.tail)
+	return m, err
 }
 
 // disconnect closes the connection; an open transaction is rolled back by that.
@@ -187,7 +184,7 @@ func (w *writer) process() {
 		w.answerAll(err)
 		return
 	}
-	w.logged = w.head
+	w.logged = w.tail.head
 	if len(w.touched) > 0 {
 		w.hub.Ring(w.touched...)
 	}
@@ -229,6 +226,9 @@ func (w *writer) transact() (err error) {
 	}
 	if !w.inTx {
 		return nil
+	}
+	if err := w.exec(w.stmts.setTail, w.tail.head, w.tail.last, w.tail.deletions); err != nil {
+		return err
 	}
 	commit := func() error { return w.exec(w.stmts.commit) }
 	if w.opts.commit != nil {
@@ -281,12 +281,15 @@ func (w *writer) append(r *request, at int64) error {
 		}
 	}
 	n := int64(len(r.ids))
-	row := row{position: w.head + n, version: st.version + n, recordedAt: at}
+	row := row{position: w.tail.head + n, version: st.version + n, recordedAt: at}
 	row.sum, w.scratch = checksum(r.sum, r.stream, &row, w.scratch)
 	if err := w.exec(w.stmts.add, row.position, st.id, row.version, row.recordedAt, row.sum, r.body); err != nil {
 		return err
 	}
-	w.head, st.version = row.position, row.version
+	if err := w.exec(w.stmts.move, row.version, st.id); err != nil {
+		return err
+	}
+	w.tail.head, w.tail.last, st.version = row.position, row.position, row.version
 	r.result.done = events.Appended{
 		Version: events.Version(row.version), Position: events.Position(row.position), RecordedAt: time.UnixMicro(at).UTC(),
 	}
@@ -296,7 +299,7 @@ func (w *writer) append(r *request, at int64) error {
 
 // repeated answers an append that does not stand at the end of its stream: done when exactly its ids are where it wanted
 // them, else the wrong version.
-func (w *writer) repeated(r *request, st *streamHead) error {
+func (w *writer) repeated(r *request, st *streamRow) error {
 	wrong := func() error {
 		r.result.err = errors.Wrapf(events.ErrWrongVersion, "expected version %d, is at %d", r.expected, st.version)
 		return nil
@@ -305,7 +308,7 @@ func (w *writer) repeated(r *request, st *streamHead) error {
 	if from > st.version || st.version-from < n {
 		return wrong()
 	}
-	c := streamCursor{stream: r.stream, id: st.id, next: from + 1}
+	c := streamCursor{stream: r.stream, next: from + 1}
 	var found []events.Recorded
 	for int64(len(found)) < n {
 		rows, err := w.stmts.find.QueryContext(context.Background(), st.id, c.next, n)
@@ -334,7 +337,7 @@ func (w *writer) repeated(r *request, st *streamHead) error {
 	return nil
 }
 
-// delete carries out one deletion. The tombstone keeps the name, and the head is kept so that no position is used again.
+// delete carries out one deletion. The tombstone keeps the name; the head stays, so that no position is used again.
 func (w *writer) delete(r *request) error {
 	st, err := w.stream(r.stream)
 	if err != nil || st.deleted {
@@ -348,41 +351,36 @@ func (w *writer) delete(r *request) error {
 			return err
 		}
 	}
-	for _, step := range []struct {
-		stmt *sql.Stmt
-		arg  int64
-	}{{w.stmts.bury, st.id}, {w.stmts.deleteAppends, st.id}, {w.stmts.raiseHead, w.head}} {
-		if err := w.exec(step.stmt, step.arg); err != nil {
+	for _, stmt := range []*sql.Stmt{w.stmts.bury, w.stmts.deleteAppends} {
+		if err := w.exec(stmt, st.id); err != nil {
 			return err
 		}
 	}
+	if err := w.stmts.lastAppend.QueryRowContext(context.Background()).Scan(&w.tail.last); err != nil {
+		return err
+	}
+	w.tail.deletions++
 	st.deleted, st.version = true, 0
 	w.touched = append(w.touched, r.stream)
 	return nil
 }
 
 // stream finds out where a stream ends: from memory, else from the tables.
-func (w *writer) stream(name string) (*streamHead, error) {
+func (w *writer) stream(name string) (*streamRow, error) {
 	if st, ok := w.streams[name]; ok {
 		return st, nil
 	}
-	ctx := context.Background()
-	st := &streamHead{}
-	err := w.stmts.findStream.QueryRowContext(ctx, name).Scan(&st.id, &st.deleted)
-	if errors.Is(err, sql.ErrNoRows) {
-		return st, nil
-	}
+	found, err := findStream(context.Background(), w.stmts.findStream, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.stmts.lastVersion.QueryRowContext(ctx, st.id).Scan(&st.version); err != nil {
-		return nil, err
+	if found.id != 0 {
+		w.remember(name, &found)
 	}
-	w.remember(name, st)
-	return st, nil
+	return &found, nil
 }
 
-func (w *writer) create(name string, st *streamHead) error {
+func (w *writer) create(name string, st *streamRow) error {
 	res, err := w.stmts.addStream.ExecContext(context.Background(), name, 0)
 	if err != nil {
 		return err
@@ -394,7 +392,7 @@ func (w *writer) create(name string, st *streamHead) error {
 	return nil
 }
 
-func (w *writer) remember(name string, st *streamHead) {
+func (w *writer) remember(name string, st *streamRow) {
 	if len(w.streams) >= w.opts.remember {
 		for other := range w.streams { // whichever comes first
 			delete(w.streams, other)
@@ -416,14 +414,19 @@ func (w *writer) verify() (err error) {
 	if _, err := w.connect(); err != nil {
 		return err
 	}
-	if w.head < w.logged {
-		return errors.Wrapf(events.ErrCorrupt, "the log ends at position %d, but %d was acknowledged", w.head, w.logged)
+	ctx := context.Background()
+	var last int64
+	if err := w.stmts.lastAppend.QueryRowContext(ctx).Scan(&last); err != nil {
+		return err
 	}
-	if _, err := w.conn.ExecContext(context.Background(), "UPDATE meta SET value = ? WHERE key = ?", w.opts.Clock().UnixMicro(), metaVerified); err != nil {
+	if w.tail.head < w.logged || last < w.tail.last {
+		return errors.Wrapf(events.ErrCorrupt, "the log has appends up to position %d and says that it ends at %d; %d was acknowledged", last, w.tail.last, w.logged)
+	}
+	if _, err := w.conn.ExecContext(ctx, "UPDATE tail SET verified = ?", w.opts.Clock().UnixMicro()); err != nil {
 		return err
 	}
 	clear(w.streams)
-	w.logged, w.failed = w.head, nil
+	w.logged, w.failed = w.tail.head, nil
 	w.hub.Ring(w.doubted...)
 	w.doubted = nil
 	return nil

@@ -248,7 +248,9 @@ func TestFailedCommit(t *testing.T) {
 
 	// The look finds that acknowledged events are gone: nothing is written any more.
 	db := raw(t, dir)
-	mustExec(t, db, "CREATE TABLE hidden AS SELECT * FROM appends")
+	if _, err := db.Exec("CREATE TABLE hidden AS SELECT * FROM appends"); err != nil {
+		t.Fatal(err)
+	}
 	mustExec(t, db, "DELETE FROM appends")
 	for range 2 {
 		_, err := s.Append(t.Context(), stream, 2, evs)

@@ -111,7 +111,7 @@ func testExpectedVersion(t *testing.T, h *harness) {
 // testAllOrNothing reads while appends of seven are written: a reader must never see a part of one.
 func testAllOrNothing(t *testing.T, h *harness) {
 	const size, appends = 7, 40
-	var wg sync.WaitGroup
+	wg := &h.background
 	done := make(chan struct{})
 	for range 2 {
 		wg.Go(func() {
@@ -190,7 +190,7 @@ func testRepeat(t *testing.T, h *harness) {
 
 	// Repeats at the same time are also done once.
 	again := some(3, "同时")
-	var wg sync.WaitGroup
+	wg := &h.background
 	for range 8 {
 		wg.Go(func() {
 			if got, err := h.store.Append(h.ctx, stream1, 7, again); err != nil || got.Version != 10 {
@@ -207,7 +207,7 @@ func testRepeat(t *testing.T, h *harness) {
 func testRacingForOneStream(t *testing.T, h *harness) {
 	const racers, rounds = 16, 12
 	for round := range rounds {
-		var wg sync.WaitGroup
+		wg := &h.background
 		var mu sync.Mutex
 		var won []events.Event
 		for i := range racers {
@@ -237,7 +237,7 @@ func testRacingForOneStream(t *testing.T, h *harness) {
 func testManyStreamsAtOnce(t *testing.T, h *harness) {
 	const writers, appends = 24, 8
 	want := make([][]events.Event, writers)
-	var wg sync.WaitGroup
+	wg := &h.background
 	for i := range writers {
 		wg.Go(func() {
 			stream := fmt.Sprintf("%s-%d", stream1, i)
@@ -322,7 +322,7 @@ func testEndedContext(t *testing.T, h *harness) {
 	for i := range 60 {
 		ctx, cancel := context.WithCancel(h.ctx)
 		evs := some(1+i%3, fmt.Sprint("cut off ", i))
-		var wg sync.WaitGroup
+		wg := &h.background
 		wg.Go(cancel)
 		_, err := h.store.Append(ctx, stream1, version, evs)
 		wg.Wait()
@@ -390,4 +390,31 @@ func testFaults(t *testing.T, h *harness) {
 	if err := inOrder(all(t, h.store.ReadAll(h.ctx, 0)), nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// testFaultsAreFollowed: what was written without an acknowledgement reaches those who follow, at the latest when the store
+// has written something else.
+func testFaultsAreFollowed(t *testing.T, h *harness) {
+	h.append(stream1, 0, event("before"))
+	seen := make(chan struct{}, 2)
+	h.background.Go(func() {
+		for r, err := range h.store.SubscribeStream(h.ctx, stream1, 0) {
+			if err != nil {
+				t.Errorf("subscription: %v", err)
+				return
+			}
+			seen <- struct{}{}
+			if r.Version == 2 {
+				return
+			}
+		}
+	})
+	h.await(seen)
+	h.factory.Inject(LoseAck)
+	if _, err := h.store.Append(h.ctx, stream1, 1, some(1, "unknown")); !errors.Is(err, events.ErrUnknown) {
+		t.Fatal(err)
+	}
+	h.append(stream2, 0, event("another stream"))
+	h.await(seen)
+	h.background.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 	stream2 = "session-龙胆"
 	stream3 = "session-E\u0301lodie" // decomposed
 	stream4 = "session-🐉"
+	plain   = "low-water-7k2m9qxa"
 )
 
 // harness is one test's store.
@@ -30,12 +32,15 @@ type harness struct {
 	store   events.Store
 	// ctx bounds the whole test, so that a store that hangs fails it with an error and not with the test binary.
 	ctx context.Context
+	// background are the goroutines of the test. They end with the store and with ctx, and are waited for.
+	background sync.WaitGroup
 }
 
 func open(t *testing.T, f Factory) *harness {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	t.Cleanup(cancel)
 	h := &harness{t: t, factory: f, ctx: ctx}
+	t.Cleanup(h.background.Wait)
+	t.Cleanup(cancel)
 	h.reopen()
 	t.Cleanup(func() {
 		if err := h.store.Close(); err != nil {
@@ -43,6 +48,23 @@ func open(t *testing.T, f Factory) *harness {
 		}
 	})
 	return h
+}
+
+// await waits for a signal of a goroutine of the test.
+func (h *harness) await(signal <-chan struct{}) {
+	h.t.Helper()
+	if !wait(h.ctx, signal) {
+		h.t.Fatal("the store hangs")
+	}
+}
+
+func wait(ctx context.Context, signal <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // reopen closes the store, if one is open, and opens the data again.

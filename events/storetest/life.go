@@ -3,7 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -65,7 +64,7 @@ func testDelete(t *testing.T, h *harness) {
 
 func testDeleteEndsSubscription(t *testing.T, h *harness) {
 	h.append(stream1, 0, some(2, "a")...)
-	var wg sync.WaitGroup
+	wg := &h.background
 	read := make(chan struct{}, 2)
 	wg.Go(func() {
 		var last error
@@ -78,8 +77,8 @@ func testDeleteEndsSubscription(t *testing.T, h *harness) {
 			t.Errorf("subscription ended with %v", last)
 		}
 	})
-	<-read
-	<-read
+	h.await(read)
+	h.await(read)
 	if err := h.store.DeleteStream(h.ctx, stream1); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +106,16 @@ func testDeleteWhileRead(t *testing.T, h *harness) {
 			t.Errorf("%s: %d events and %v", name, len(got), err)
 		}
 	}
+
+	// The log as a whole goes on without the stream.
+	h.append(stream2, 0, event("before"))
+	for v := events.Version(0); v < n; {
+		v = h.append(stream1, v, some(3, "a")...).Version
+	}
+	got, err := deleting(h, stream1, h.store.ReadAll(h.ctx, 0))
+	if err != nil || len(got) > n+1 {
+		t.Errorf("all: %d events and %v", len(got), err)
+	}
 }
 
 func deleting(h *harness, stream string, seq func(func(events.Recorded, error) bool)) (got []events.Recorded, err error) {
@@ -131,20 +140,23 @@ func testLogID(t *testing.T, h *harness) {
 
 func testClose(t *testing.T, h *harness) {
 	h.append(stream1, 0, event("a"))
-	var wg sync.WaitGroup
-	read := make(chan struct{})
+	wg := &h.background
+	read := make(chan struct{}, 1)
 	wg.Go(func() {
 		var last error
 		for _, err := range h.store.Subscribe(h.ctx, 0) {
 			if last = err; err == nil {
-				close(read)
+				select {
+				case read <- struct{}{}:
+				default: // an append beside the closing was seen too
+				}
 			}
 		}
 		if !errors.Is(last, events.ErrClosed) {
 			t.Errorf("subscription ended with %v", last)
 		}
 	})
-	<-read
+	h.await(read)
 	// Appends under way are finished: done, or refused because it was closed before them.
 	for i := range 8 {
 		wg.Go(func() {

@@ -85,6 +85,7 @@ func Run(t *testing.T, features Features, newFactory func(t *testing.T) Factory)
 		{"TooLarge", features.MaxAppend > 0, func(t *testing.T, h *harness) { testTooLarge(t, h, features.MaxAppend) }},
 		{"Reopen", features.Reopen, testReopen},
 		{"Faults", features.Faults, testFaults},
+		{"FaultsAreFollowed", features.Faults, testFaultsAreFollowed},
 		{"Kill", features.Kill, testKill},
 	} {
 		if test.runs {
