@@ -1,0 +1,83 @@
+package llm_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/covel/covel/gateway/llm"
+	"github.com/covel/covel/gateway/llm/scripted"
+	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/model"
+)
+
+func TestPoolBoundsCallsAndServesInOrder(t *testing.T) {
+	for n, places := range map[int]int{0: 4, 2: 2, -1: 10} {
+		synctest.Test(t, func(t *testing.T) {
+			m := scripted.New(scripted.Script{Replies: []scripted.Reply{{Steps: []scripted.Step{scripted.Hold("in"), scripted.Text("x")}}}})
+			pool := llm.NewPool(n)
+			p := []model.Provider{pool.Wrap(m), pool.Wrap(m)} // one pool over all providers
+			done := make(chan error, 10)
+			for i := range 10 {
+				safego.Go("call", func() {
+					_, err := p[i%2].Generate(context.Background(), model.Request{Subject: strconv.Itoa(i)}, nil)
+					done <- err
+				})
+				synctest.Wait()
+			}
+			if got := len(m.Requests()); got != places {
+				t.Errorf("pool of %d: %d calls at once, want %d", n, got, places)
+			}
+			for range 10 {
+				m.Gate("in").Pass()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				synctest.Wait() // until the next one is in
+			}
+			var order []string
+			for _, r := range m.Requests() {
+				order = append(order, r.Subject)
+			}
+			if !slices.IsSorted(order) || len(order) != 10 {
+				t.Errorf("pool of %d: served in order %v", n, order)
+			}
+		})
+	}
+}
+
+func TestWaitingForAPlaceEndsWithTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := plays(scripted.Hold("in"), scripted.Text("x"))
+		p := llm.NewPool(1).Wrap(m)
+		done := make(chan error, 1)
+		safego.Go("call", func() {
+			_, err := p.Generate(context.Background(), whole, nil)
+			done <- err
+		})
+		synctest.Wait()
+
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := p.Generate(ctx, whole, nil)
+		mustFail(t, err, model.Timeout)
+		ctx, cancel = context.WithCancel(context.Background())
+		cancel()
+		_, err = p.Generate(ctx, whole, nil)
+		mustFail(t, err, model.Cancelled)
+
+		m.Gate("in").Open()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if _, err := p.Generate(context.Background(), whole, nil); err != nil {
+			t.Errorf("the place was not given back: %v", err)
+		}
+		if got := len(m.Requests()); got != 2 {
+			t.Errorf("the model was asked %d times", got)
+		}
+	})
+}

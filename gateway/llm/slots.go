@@ -1,0 +1,170 @@
+package llm
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/gateway/llm/openai"
+	"github.com/covel/covel/gateway/llm/scripted"
+	"github.com/covel/covel/gateway/llm/storyteller"
+	"github.com/covel/covel/kernel/model"
+)
+
+// StorySlot is the slot of requests that name none, and stands in for slots that are not configured.
+const StorySlot = "story"
+
+// The providers a slot can name.
+const (
+	Offline  = "offline"  // the storyteller in the binary; no network, no key
+	OpenAI   = "openai"   // any server with the OpenAI chat completions API
+	Scripted = "scripted" // plays a script file
+)
+
+// Config says which provider answers which slot. It is a plain value: cmd fills it from flags, environment and file.
+type Config struct {
+	Slots map[string]Slot // story, fast, …; empty: story is offline
+	// Concurrent bounds the calls to servers that are open at once: 0 is DefaultConcurrent, less than 0 no bound. What
+	// runs inside the process is not bounded.
+	Concurrent int
+	Limits     Limits
+}
+
+// Slot configures one slot.
+type Slot struct {
+	Provider string        // Offline, OpenAI or Scripted; "" is Offline
+	Model    string        // OpenAI: required
+	BaseURL  string        // OpenAI: "" is the official server
+	Key      Secret        // OpenAI: may be unset for local servers
+	Script   string        // Scripted: path of the file
+	Pace     time.Duration // Offline: wait between pieces of text
+}
+
+// Info tells which provider answers each configured slot, for people: no address, no key.
+type Info struct {
+	Slots map[string]SlotInfo `json:"slots"`
+	// Offline: the story is written by the storyteller in the binary, which the page says.
+	Offline bool `json:"offline"`
+}
+
+// SlotInfo is what Info says about one slot.
+type SlotInfo struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model,omitempty"`
+}
+
+// ParseModel reads the short form of a slot that fits a flag: "offline", "scripted:FILE", "openai:MODEL". The address and
+// key of a server are set apart from it.
+func ParseModel(text string) (Slot, error) {
+	provider, rest, _ := strings.Cut(text, ":")
+	slot := Slot{Provider: provider}
+	switch {
+	case provider == Offline && rest == "":
+	case provider == OpenAI && rest != "":
+		slot.Model = rest
+	case provider == Scripted && rest != "":
+		slot.Script = rest
+	default:
+		return Slot{}, errors.Errorf("model %q: expected offline, openai:MODEL or scripted:FILE", text)
+	}
+	return slot, nil
+}
+
+// Open makes the providers of all slots, each with limits, and those of servers with the process's pool and a cooldown per
+// key; the result routes each request by its Slot. It opens no connection. Close the result when the program ends. Errors
+// name the slot.
+func Open(c Config) (*Slots, Info, error) {
+	configured := c.Slots
+	if len(configured) == 0 {
+		configured = map[string]Slot{StorySlot: {}}
+	}
+	if _, ok := configured[StorySlot]; !ok {
+		return nil, Info{}, errors.Errorf("the slot %q is missing: every other slot falls back to it", StorySlot)
+	}
+	o := opening{limits: c.Limits, pool: NewPool(c.Concurrent), cooldowns: map[string]*Cooldown{}}
+	s := &Slots{byName: map[string]model.Provider{}}
+	info := Info{Slots: map[string]SlotInfo{}}
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		slot := configured[name]
+		if slot.Provider == "" {
+			slot.Provider = Offline
+		}
+		provider, err := o.open(slot)
+		if err != nil {
+			s.Close()
+			return nil, Info{}, errors.WithMessagef(err, "slot %q", name)
+		}
+		if closer, ok := provider.(interface{ Close() }); ok {
+			s.closers = append(s.closers, closer.Close)
+		}
+		s.byName[name] = o.wrap(slot, provider)
+		info.Slots[name] = SlotInfo{Provider: slot.Provider, Model: slot.Model}
+	}
+	info.Offline = info.Slots[StorySlot].Provider == Offline
+	return s, info, nil
+}
+
+// opening is what the slots of one Config share.
+type opening struct {
+	limits    Limits
+	pool      *Pool
+	cooldowns map[string]*Cooldown // by server and key
+}
+
+func (o *opening) open(slot Slot) (model.Provider, error) {
+	switch slot.Provider {
+	case Offline:
+		return storyteller.New(storyteller.Options{Pace: slot.Pace}), nil
+	case OpenAI:
+		return openai.New(openai.Options{BaseURL: slot.BaseURL, Model: slot.Model, Key: slot.Key})
+	case Scripted:
+		if slot.Script == "" {
+			return nil, errors.New("scripted: script is empty: name the file to play")
+		}
+		script, err := scripted.Load(slot.Script)
+		if err != nil {
+			return nil, err
+		}
+		script.Forget = true
+		return scripted.New(script), nil
+	}
+	return nil, errors.Errorf("provider %q: expected %s, %s or %s", slot.Provider, Offline, OpenAI, Scripted)
+}
+
+func (o *opening) wrap(slot Slot, p model.Provider) model.Provider {
+	p = WithLimits(p, o.limits)
+	if slot.Provider != OpenAI {
+		return p
+	}
+	account := slot.BaseURL + "\x00" + slot.Key.Reveal()
+	if o.cooldowns[account] == nil {
+		o.cooldowns[account] = &Cooldown{}
+	}
+	return o.cooldowns[account].Wrap(o.pool.Wrap(p))
+}
+
+// Slots routes requests by their slot. It implements model.Provider.
+type Slots struct {
+	byName  map[string]model.Provider
+	closers []func()
+}
+
+// Generate implements model.Provider. A slot that is not configured is answered by story.
+func (s *Slots) Generate(ctx context.Context, req model.Request, onDelta func(model.Delta)) (model.Reply, error) {
+	p, ok := s.byName[req.Slot]
+	if !ok {
+		p = s.byName[StorySlot]
+	}
+	return p.Generate(ctx, req, onDelta)
+}
+
+// Close drops idle connections. Calls in flight go on.
+func (s *Slots) Close() {
+	for _, closeOne := range s.closers {
+		closeOne()
+	}
+}
