@@ -188,7 +188,7 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 	case m.result.Outcome == sdk.Failed:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: orElse(m.result.Error, "the handler reported a failure")})
 	case m.result.Outcome == sdk.Skipped:
-		r.end(c, turn.Result{Status: turn.Skipped, SkipReason: orElse(m.result.SkipReason, "handler"), StopReason: "completed"})
+		r.end(c, turn.Result{Status: turn.Skipped, SkipReason: turn.HandlerSkip(m.result.SkipReason), StopReason: "completed"})
 	case m.result.Outcome != sdk.Success:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: fmt.Sprintf("unknown outcome %q", m.result.Outcome)})
 	default:

@@ -320,7 +320,9 @@ func (r *run) call(name, arguments string, authorised []string) tools.Call {
 
 // accept takes over what a successful call staged.
 func (r *run) accept(res tools.CallResult) error {
-	r.stage(res.Proposals, res.Events)
+	if err := r.stage(res.Proposals, res.Events); err != nil {
+		return err
+	}
 	if res.Interaction != nil {
 		r.ask(*res.Interaction)
 	}

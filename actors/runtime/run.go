@@ -17,12 +17,11 @@ import (
 
 // run is the working state of one start of a runtime: its views, and what it has staged. One goroutine at a time uses it.
 type run struct {
-	frozen   Frozen
-	start    turn.Run
-	plugin   *registry.Loaded
-	world    sdk.World // committed, visible upstream, own staged writes
-	data     *world.Data
-	upstream []sdk.Proposal // of completed upstream runs of any plugin, in commit order
+	frozen Frozen
+	start  turn.Run
+	plugin *registry.Loaded
+	world  sdk.World // committed, visible upstream, own staged writes
+	data   *world.Data
 
 	proposals    []sdk.Proposal
 	events       []sdk.EmittedEvent
@@ -132,17 +131,32 @@ func historyRows(rt manifest.Runtime) int {
 	return 2 * *rt.Agent.HistoryMaxTurns
 }
 
-// stage takes over what a tool, a guard or a handler asks to be written; later reads of the run see it.
-func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) {
+// stage takes over what a tool, a guard or a handler asks to be written; later reads of the run see it. What the run set in
+// its own plugin data before stands before it, so that the commit writes what the run saw.
+func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) error {
+	if err := r.flush(); err != nil {
+		return err
+	}
 	r.world = world.Overlay(r.world, proposals)
 	r.proposals = append(r.proposals, proposals...)
-	r.events = append(r.events, events...)
 	r.data.Overlay(proposals)
 	for _, e := range events {
-		if p, err := sdk.Propose(sdk.EventEmit{Topic: e.Topic, Data: e.Data}); err == nil {
-			r.proposals = append(r.proposals, p)
+		if err := r.propose(sdk.EventEmit{Topic: e.Topic, Data: e.Data}); err != nil {
+			return fmt.Errorf("event %s: %w", e.Topic, err)
+		}
+		r.events = append(r.events, e)
+	}
+	return nil
+}
+
+// flush turns what the run has set in its plugin data into proposals.
+func (r *run) flush() error {
+	for _, w := range r.data.Take() {
+		if err := r.propose(w); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // ask takes over a question to the player; the last one with the same id is the one that is asked.
@@ -179,8 +193,7 @@ func (r *run) effects(e sdk.Effects) error {
 			return err
 		}
 	}
-	r.stage(e.Proposals, e.Events)
-	return nil
+	return r.stage(e.Proposals, e.Events)
 }
 
 func (r *run) propose(p sdk.Payload) error {
@@ -192,7 +205,7 @@ func (r *run) propose(p sdk.Payload) error {
 	return nil
 }
 
-// result fills in what the run staged.
+// result fills in what the run staged. What cannot become a write fails the run.
 func (r *run) result(res turn.Result) turn.Result {
 	rt := r.start.Runtime
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
@@ -200,15 +213,15 @@ func (r *run) result(res turn.Result) turn.Result {
 	if !res.Committable() {
 		return res
 	}
-	for _, w := range r.data.Buffered() {
-		if p, err := sdk.Propose(w); err == nil {
-			r.proposals = append(r.proposals, p)
+	err := r.flush()
+	for _, i := range r.interactions {
+		if err == nil {
+			err = r.propose(sdk.InteractionRequest{InteractionID: i.InteractionID, Type: i.Type, Data: i.Map()})
 		}
 	}
-	for _, i := range r.interactions {
-		if p, err := sdk.Propose(sdk.InteractionRequest{InteractionID: i.InteractionID, Type: i.Type, Data: i.Map()}); err == nil {
-			r.proposals = append(r.proposals, p)
-		}
+	if err != nil {
+		res.Status, res.StopReason, res.SkipReason, res.Error = turn.Failed, "invalid-output", "", err.Error()
+		return res
 	}
 	res.Proposals, res.Events = r.proposals, r.events
 	return res

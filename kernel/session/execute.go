@@ -131,7 +131,10 @@ func (s *step) append(kind AppendKind, key string, msgs ...proto.Message) {
 		facts[i].Message = m
 	}
 	exec := projections.Execution{LogicalTurn: s.Hot.Session.NextLogicalTurn()}
-	if s.Current != nil {
+	switch {
+	case kind == AppendOpen: // the opening goes on in the request that completed the set-up
+		exec.RequestID = s.Hot.Session.Last.RequestID
+	case s.Current != nil && kind == AppendAccept:
 		exec.RequestID = s.Current.RequestID
 	}
 	if kind != AppendChange {

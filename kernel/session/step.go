@@ -54,7 +54,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 		s.foreign()
 	case Wake:
 		s.OwnerAlive = s.OwnerAlive && in.OwnerAlive
-		s.closeOpen = s.dead()
+		s.closeOpen = s.Phase == Recovering || s.dead() // before the fold nobody can tell; recovered does
 	case IdleTimeout:
 		if s.quiet() && len(s.Queue) == 0 && !s.closeOpen {
 			s.leave()
@@ -124,6 +124,7 @@ func (s *step) recovered(in Recovered) {
 	}
 	s.Hot = in.State
 	s.OwnerAlive = in.OwnerAlive
+	s.closeOpen = s.closeOpen && s.dead()
 	open := s.Hot.Session.Open
 	if s.Execution != "" {
 		if open == nil || open.ID != s.Execution { // somebody else ended it
