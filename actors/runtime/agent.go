@@ -184,11 +184,11 @@ func (a *agent) callModel(c actor.Context, e loop.CallModel) {
 	safego.Go("model", func() {
 		done := modelReplied{call: call, err: errors.New("the model adapter panicked")}
 		defer func() { root.Send(self, done) }()
-		if e.After > 0 {
-			wait := time.NewTimer(e.After)
-			defer wait.Stop()
+		if d := wait(e.After, e.Attempt); d > 0 {
+			pause := time.NewTimer(d)
+			defer pause.Stop()
 			select {
-			case <-wait.C:
+			case <-pause.C:
 			case <-ctx.Done():
 				done.err = ctx.Err()
 				return

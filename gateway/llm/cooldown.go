@@ -9,6 +9,9 @@ import (
 	"github.com/covel/covel/kernel/model"
 )
 
+// MaxRetryAfter caps what a server may make all calls of a key wait; more would outlast a turn.
+const MaxRetryAfter = 30 * time.Second
+
 // Cooldown shares a rate limit between all calls that use one key: after a 429 that named a time, calls before that time
 // fail at once, RateLimited and with what is left of it, instead of asking again and making it worse (fault case BL-04).
 type Cooldown struct {

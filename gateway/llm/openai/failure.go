@@ -155,7 +155,7 @@ func kindOf(r refusal) model.ErrorKind {
 }
 
 // retryAfter reads how long the server asks to wait: milliseconds, seconds or a date. Past and unreadable values are 0,
-// absurd ones are capped at an hour; how long is really waited is decided by llm.Backoff.
+// absurd ones are capped at an hour; how long is really waited is decided by the loop and its actor.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
