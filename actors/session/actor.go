@@ -59,7 +59,7 @@ type session struct {
 	waiting   []envelope
 	seen      uint64 // how far the log is known to have come
 	asked     time.Time
-	idleTimer *time.Timer
+	timer     *time.Timer // idle, or the end of the quarantine
 	gone      bool
 }
 
@@ -87,15 +87,12 @@ func (s *session) Receive(c actor.Context) {
 		s.state, effects = kernel.New(s.Self)
 		s.run(c, effects)
 	case *actor.Restarting:
-		s.closeFollowers("restarted")
-		s.cancel()
+		s.dismiss("restarted", "busy", "the session had to start over; send the request again")
+		s.end()
 	case *actor.Stopping:
 		s.leave()
 	case *actor.Stopped:
-		if s.idleTimer != nil {
-			s.idleTimer.Stop()
-		}
-		s.cancel()
+		s.end()
 	case idle:
 		s.followers = slices.DeleteFunc(s.followers, (*Subscription).over)
 		if len(s.followers) == 0 && time.Since(s.asked) >= s.IdleAfter/2 {
