@@ -57,7 +57,7 @@ type Outcome struct {
 	ToolCalls []ToolRecord `json:"toolCalls,omitempty"`
 	Usage     Usage        `json:"usage"`
 
-	// PartialText is what was shown of a story that failed. It is a draft and never history.
+	// PartialText is what was shown of a run that failed. It is a draft and never history.
 	PartialText string `json:"partialText,omitempty"`
 	// Error says in English what went wrong, with the provider's own message and status where there is one.
 	Error string `json:"error,omitempty"`

@@ -329,7 +329,7 @@ func (w *world) checkEnd() {
 		if o.Error == "" || len(o.Segments) > 0 || o.Text != "" {
 			w.t.Fatalf("failed with %+v", o)
 		}
-		if w.config.Story && o.PartialText != w.shown {
+		if o.PartialText != w.shown {
 			w.t.Fatalf("the draft is %q, shown is %q", o.PartialText, w.shown)
 		}
 		if o.Stop == StopModelError && !strings.Contains(o.Error, o.ModelError.Message) {
@@ -349,12 +349,12 @@ func (w *world) checkSuccess(o *Outcome) {
 	if o.Finalizer != (o.Stop == StopMaxSteps || o.Stop == StopDeadline) {
 		w.t.Fatalf("finalizer %v with %s", o.Finalizer, o.Stop)
 	}
+	if c.Stream && w.shown != o.Text {
+		w.t.Fatalf("shown %q, told %q", w.shown, o.Text)
+	}
 	if c.Story {
 		if len(o.Segments) == 0 || o.Text == "" || o.Text != DeriveNarrative(o.Segments) {
 			w.t.Fatalf("a story with %+v", o)
-		}
-		if c.Stream && w.shown != o.Text {
-			w.t.Fatalf("shown %q, told %q", w.shown, o.Text)
 		}
 		return
 	}

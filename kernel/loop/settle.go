@@ -169,7 +169,7 @@ func (m *machine) repair(problem string) {
 
 // succeed shows what is not shown yet, so that the deltas since the last reset are exactly the text of the outcome.
 func (m *machine) succeed(a answer) {
-	if m.s.Config.Stream && m.s.Config.Story {
+	if m.s.Config.Stream {
 		rest, ok := strings.CutPrefix(a.text, m.s.Shown.String())
 		if !ok {
 			m.withdraw()
@@ -186,13 +186,9 @@ func (m *machine) succeed(a answer) {
 	})
 }
 
-// fail ends the run without a result. What was shown of a story stays as a draft.
+// fail ends the run without a result. What was shown stays as a draft.
 func (m *machine) fail(stop StopReason, why string, cause *ModelError) {
-	o := Outcome{Status: Failed, Stop: stop, Error: why, ModelError: cause}
-	if m.s.Config.Story {
-		o.PartialText = m.s.Shown.String()
-	}
-	m.finish(o)
+	m.finish(Outcome{Status: Failed, Stop: stop, Error: why, ModelError: cause, PartialText: m.s.Shown.String()})
 }
 
 func (m *machine) finish(o Outcome) {

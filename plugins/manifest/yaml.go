@@ -34,6 +34,9 @@ func (d *document) parse(text string) *object {
 				line = d.offset + n
 			}
 			reason = reason[len(m[0]):]
+			if strings.HasPrefix(reason, "did not find expected") {
+				line++ // the library counts these lines from 0
+			}
 		}
 		d.add(line, "", "", "this is not YAML: %s", reason)
 		return nil

@@ -199,17 +199,20 @@ type publicSchema struct {
 // agree refuses a package whose public schema of a contract differs from the one another package published: readers must
 // not depend on who provides (reference: plugins.md §6.2).
 func agree(known map[string]publicSchema, l *Loaded) error {
-	mine := map[string]publicSchema{}
+	added := map[string]publicSchema{}
 	for _, contract := range slices.Sorted(maps.Keys(l.Manifest.Contracts)) {
 		value, err := schema.Decode(l.Manifest.Contracts[contract])
 		if err != nil {
 			return errors.Wrap(err, contract)
 		}
-		if other, ok := known[contract]; ok && !reflect.DeepEqual(other.value, value) {
+		other, ok := known[contract]
+		switch {
+		case !ok:
+			added[contract] = publicSchema{owner: l.Manifest.ID, value: value}
+		case !reflect.DeepEqual(other.value, value):
 			return errors.Errorf("its schema of %s differs from the one of %s; providers of one contract publish the same schema", contract, other.owner)
 		}
-		mine[contract] = publicSchema{owner: l.Manifest.ID, value: value}
 	}
-	maps.Copy(known, mine)
+	maps.Copy(known, added)
 	return nil
 }

@@ -33,7 +33,13 @@ const location = "schema:///document.json"
 
 // Compile reads a schema. Errors: not JSON, too large, not a schema, a pattern that is no regular expression (RE2 has no
 // lookahead), ErrExternalRef.
-func Compile(raw json.RawMessage) (*Schema, error) {
+func Compile(raw json.RawMessage) (s *Schema, err error) {
+	// A schema is foreign input; should it find a panic in the library, that is its own error.
+	defer func() {
+		if v := recover(); v != nil {
+			s, err = nil, errors.Errorf("not a JSON Schema: %v", v)
+		}
+	}()
 	if len(raw) > MaxBytes {
 		return nil, errors.Errorf("the schema has %d bytes; at most %d are allowed", len(raw), MaxBytes)
 	}
@@ -51,11 +57,11 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if err := c.AddResource(location, doc); err != nil {
 		return nil, tidy(err)
 	}
-	s, err := c.Compile(location)
+	compiled, err := c.Compile(location)
 	if err != nil {
 		return nil, tidy(err)
 	}
-	return &Schema{compiled: s}, nil
+	return &Schema{compiled: compiled}, nil
 }
 
 // tidy keeps what an author needs of a compiler's error: the place in the schema and the reason.

@@ -17,7 +17,7 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("the arguments must be a struct, not %s.", t)
+		return nil, fmt.Errorf("the arguments must be a struct, not %s", t)
 	}
 	if err := checkReflectable(t, nil); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 	// The library panics on what it cannot describe; an author must get an error with the tool's name.
 	defer func() {
 		if v := recover(); v != nil {
-			schema, err = nil, fmt.Errorf("the argument type %s has no JSON Schema: %v.", t, v)
+			schema, err = nil, fmt.Errorf("the argument type %s has no JSON Schema: %v", t, v)
 		}
 	}()
 	r := jsonschema.Reflector{
@@ -94,7 +94,7 @@ func checkReflectable(t reflect.Type, above []reflect.Type) error {
 	}
 	for _, up := range above {
 		if up == t {
-			return fmt.Errorf("the argument type %s contains itself; a tool's schema must end. Use fixed levels or a json.RawMessage.", t)
+			return fmt.Errorf("the argument type %s contains itself; a tool's schema must end. Use fixed levels or a json.RawMessage", t)
 		}
 	}
 	above = append(above, t)

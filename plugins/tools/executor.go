@@ -26,7 +26,9 @@ type Call struct {
 
 	Authorised []string            // the names the runtime may run
 	Own        map[string]sdk.Tool // what the runtime's plugin registered, by name
-	Runtime    *sdk.Runtime        // the view the tool gets; its PluginData is replaced by a view of this call
+	// Runtime is the view the tool gets. Its PluginData is read through, also by several calls at once; what the tool sets
+	// comes back as proposals.
+	Runtime *sdk.Runtime
 
 	Topics   []Topic  // advertised topics of the session
 	Emitted  []string // topics this loop has emitted already
@@ -134,6 +136,9 @@ type finished struct {
 var errStopped = errors.New("stopped")
 
 func (e *Executor) execute(ctx context.Context, tool sdk.Tool, args json.RawMessage, rt *sdk.Runtime) (finished, error) {
+	if ctx.Err() != nil {
+		return finished{}, errors.Wrap(errStopped, ctx.Err().Error())
+	}
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
