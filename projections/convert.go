@@ -1,7 +1,7 @@
 package projections
 
 import (
-	"encoding/hex"
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,7 +10,7 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// RawJSON is a JSON value as it was committed.
+// RawJSON is a JSON value as it was committed, without insignificant space; empty for none and for null.
 type RawJSON []byte
 
 // MarshalJSON gives the value itself, null when there is none.
@@ -31,7 +31,16 @@ func (r *RawJSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func hexOf(b []byte) string { return hex.EncodeToString(b) }
+// marshal writes JSON without escaping < > and &, so that the bytes of RawJSON values stay what they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
 
 func seatOf(s *eventsv1.Seat) Seat {
 	return Seat{s.Id, s.Name, s.Role, s.Control, s.CharacterIds, s.CurrentCharacterId, s.Primary}

@@ -50,12 +50,14 @@ type Segment struct {
 	CharacterID string `json:"characterId,omitempty"`
 }
 
-// History is the conversation, oldest first, of which the newest HotMessages are kept.
+// History is the conversation, oldest first, of which the newest HotMessages are kept. A row belongs to one commit: forms
+// and blocks join it only there, so that a reader who sees commit after commit sees whole rows.
 type History struct {
-	messages *immutable.List[Message]
-	Dropped  int // how many older rows there are in the log
-	Stories  int // story rows ever committed
-	Players  int // player rows ever committed
+	messages *immutable.List[*Message] // never changed once they are in
+	begun    int                       // rows there were, dropped ones included, when the commit that is being folded began
+	Dropped  int                       // how many older rows there are in the log
+	Stories  int                       // story rows ever committed
+	Players  int                       // player rows ever committed
 }
 
 // Len is the number of rows kept.
@@ -67,28 +69,29 @@ func (h History) Len() int {
 }
 
 // At is the i-th kept row, oldest first.
-func (h History) At(i int) Message { return h.messages.Get(i) }
+func (h History) At(i int) Message { return *h.messages.Get(i) }
 
 // Tail gives the newest n rows, oldest first.
 func (h History) Tail(n int) []Message {
 	from := max(0, h.Len()-n)
 	out := make([]Message, 0, h.Len()-from)
 	for i := from; i < h.Len(); i++ {
-		out = append(out, h.messages.Get(i))
+		out = append(out, h.At(i))
 	}
 	return out
 }
 
 // Find gives a kept row by its id.
 func (h History) Find(id string) (Message, bool) {
-	if i := h.index(id); i >= 0 {
-		return h.messages.Get(i), true
+	if i := h.index(id, 0); i >= 0 {
+		return h.At(i), true
 	}
 	return Message{}, false
 }
 
-func (h History) index(id string) int {
-	for i := h.Len() - 1; i >= 0; i-- {
+// index finds the newest kept row with this id at or after a row number that counts from the very first row, -1 if none.
+func (h History) index(id string, from int) int {
+	for i := h.Len() - 1; i >= 0 && h.Dropped+i >= from; i-- {
 		if h.messages.Get(i).ID == id {
 			return i
 		}
@@ -98,9 +101,9 @@ func (h History) index(id string) int {
 
 func (h History) append(m Message) History {
 	if h.messages == nil {
-		h.messages = immutable.NewList[Message]()
+		h.messages = immutable.NewList[*Message]()
 	}
-	h.messages = h.messages.Append(m)
+	h.messages = h.messages.Append(&m)
 	if over := h.messages.Len() - HotMessages; over > 0 {
 		h.messages = h.messages.Slice(over, h.messages.Len())
 		h.Dropped += over
@@ -136,20 +139,20 @@ func (h History) apply(r events.Recorded, msg proto.Message) History {
 		return h.append(row)
 	case *eventsv1.InteractionRequested:
 		// A row without text carries the form of a run that said nothing.
-		if h.index(m.MessageId) < 0 {
+		if h.index(m.MessageId, h.begun) < 0 {
 			row.ID, row.Role, row.Source, row.RuntimeID, row.PluginID = m.MessageId, RoleAssistant, SourceRuntime, m.RuntimeId, m.PluginId
 			return h.append(row)
 		}
 	case *eventsv1.UIRendered:
-		i := h.index(m.MessageId)
+		i := h.index(m.MessageId, h.begun)
 		if i < 0 {
 			row.ID, row.Role, row.Source, row.RuntimeID, row.PluginID = m.MessageId, RoleAssistant, SourceRuntime, m.RuntimeId, m.PluginId
 			row.Blocks = []RawJSON{RawJSON(m.Render)}
 			return h.append(row)
 		}
-		old := h.messages.Get(i)
-		old.Blocks = append(old.Blocks[:len(old.Blocks):len(old.Blocks)], RawJSON(m.Render))
-		h.messages = h.messages.Set(i, old)
+		joined := h.At(i)
+		joined.Blocks = append(joined.Blocks[:len(joined.Blocks):len(joined.Blocks)], RawJSON(m.Render))
+		h.messages = h.messages.Set(i, &joined)
 	}
 	return h
 }

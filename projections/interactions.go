@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/covel/covel/events"
@@ -14,7 +16,8 @@ const (
 	InteractionVoid     = "void"
 )
 
-// maxClosedInteractions is how many answered or void interactions the hot state keeps.
+// maxClosedInteractions is how many answered or void interactions the hot state keeps, beside the newest answer of each
+// plugin, which its runtimes may read at any time.
 const maxClosedInteractions = 64
 
 // Interaction is a question to the player and, once given, its answer.
@@ -67,31 +70,46 @@ func (is Interactions) LastAnswered(plugin string) (Interaction, bool) {
 	return is[best], true
 }
 
+// trimmed drops the oldest closed interactions above the limit. It may change what is in the slice.
+func (is Interactions) trimmed() Interactions {
+	over := -maxClosedInteractions
+	for _, x := range is {
+		if x.Status != InteractionOpen {
+			over++
+		}
+	}
+	if over <= 0 {
+		return is
+	}
+	answers := map[string]events.Version{}
+	for _, x := range is {
+		if x.Status == InteractionAnswered {
+			answers[x.PluginID] = max(answers[x.PluginID], x.Version)
+		}
+	}
+	return slices.DeleteFunc(is, func(x Interaction) bool {
+		if over <= 0 || x.Status == InteractionOpen || x.Status == InteractionAnswered && x.Version == answers[x.PluginID] {
+			return false
+		}
+		over--
+		return true
+	})
+}
+
 func (is Interactions) apply(r events.Recorded, msg proto.Message) Interactions {
 	switch m := msg.(type) {
 	case *eventsv1.InteractionRequested:
-		out := make(Interactions, 0, len(is)+1)
-		closed := 0
-		for i := len(is) - 1; i >= 0; i-- { // newest first, to keep the newest closed ones
-			x := is[i]
-			if x.InteractionID == m.InteractionId && x.PluginID == m.PluginId {
-				x.Status = InteractionVoid
+		out := append(make(Interactions, 0, len(is)+1), is...)
+		for i := range out {
+			if out[i].InteractionID == m.InteractionId && out[i].PluginID == m.PluginId {
+				out[i].Status = InteractionVoid
 			}
-			if x.Status != InteractionOpen {
-				if closed++; closed > maxClosedInteractions {
-					continue
-				}
-			}
-			out = append(out, x)
-		}
-		for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-			out[i], out[j] = out[j], out[i]
 		}
 		return append(out, Interaction{
 			InteractionRef: InteractionRef{TurnID: m.TurnId, InteractionID: m.InteractionId, Type: m.Type},
 			MessageID:      m.MessageId, RuntimeID: m.RuntimeId, PluginID: m.PluginId, Block: RawJSON(m.Block),
 			Status: InteractionOpen, Version: r.Version,
-		})
+		}).trimmed()
 	case *eventsv1.ActionsSubmitted:
 		var out Interactions
 		for _, a := range m.Actions {

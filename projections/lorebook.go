@@ -30,20 +30,24 @@ func (l Lorebook) apply(msg proto.Message) Lorebook {
 	if !ok {
 		return l
 	}
+	type identity struct{ kind, plugin, id string }
+	at := make(map[identity]int, len(l)+len(m.Entries))
+	for i, e := range l {
+		at[identity{e.OwnerKind, e.OwnerPlugin, e.ID}] = i
+	}
 	out := slices.Clone(l)
 	for _, e := range m.Entries {
 		x := LoreEntry{
 			OwnerKind: m.GetOwner().GetKind(), OwnerPlugin: m.GetOwner().GetPluginId(), ID: e.Id, Keys: e.Keys, Content: e.Content,
 			Strategy: e.Strategy, Position: e.Position, InsertionOrder: e.InsertionOrder, Enabled: e.Enabled, Extra: RawJSON(e.Extra),
 		}
-		same := func(y LoreEntry) bool {
-			return y.OwnerKind == x.OwnerKind && y.OwnerPlugin == x.OwnerPlugin && y.ID == x.ID
-		}
-		if i := slices.IndexFunc(out, same); i >= 0 {
+		who := identity{x.OwnerKind, x.OwnerPlugin, x.ID}
+		if i, known := at[who]; known {
 			out[i] = x
-		} else {
-			out = append(out, x)
+			continue
 		}
+		at[who] = len(out)
+		out = append(out, x)
 	}
 	return out
 }

@@ -41,7 +41,7 @@ func DecodeRows(b []byte) (Rows, error) {
 
 // EncodeMessage writes a message for a table.
 func EncodeMessage(m Message) ([]byte, error) {
-	b, err := json.Marshal(m)
+	b, err := marshal(m)
 	return b, errors.Wrapf(err, "encode message %s", m.ID)
 }
 

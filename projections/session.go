@@ -1,7 +1,7 @@
 package projections
 
 import (
-	"slices"
+	"encoding/hex"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -46,7 +46,7 @@ type Session struct {
 	Last                 *EndedExecution `json:"last,omitempty"`
 	Input                *Input          `json:"input,omitempty"` // of the open execution
 	Draft                *Input          `json:"draft,omitempty"` // the newest player's line that did not commit
-	Requests             []Request       `json:"requests"`        // newest last, at most MaxRequests
+	Requests             []*Request      `json:"requests"`        // newest last, at most MaxRequests; never changed
 }
 
 // MaxRequests is how many request ids a session remembers. A repeat older than that is no retry of a client.
@@ -130,8 +130,8 @@ type Input struct {
 	Actions     []Action       `json:"actions"`
 	Rendered    string         `json:"rendered"`
 	MessageID   string         `json:"messageId"`
-	Version     events.Version `json:"version"`
-	At          time.Time      `json:"at"`
+	Version     events.Version `json:"version"` // of the newest submission it came with; a retry takes it along
+	At          time.Time      `json:"at"`      // when the player sent it first
 }
 
 // Action is one thing of a submission.
@@ -156,16 +156,16 @@ type InteractionRef struct {
 type Request struct {
 	ID          string         `json:"id"`
 	SeatID      string         `json:"seatId,omitempty"`
-	BodyHash    string         `json:"bodyHash"` // raw bytes as a string of hex
+	BodyHash    string         `json:"bodyHash"` // lower-case hex
 	ExecutionID string         `json:"executionId"`
-	Version     events.Version `json:"version"`
+	Version     events.Version `json:"version"` // of the append that stored it: what its sender was told
 }
 
 // FindRequest gives what is known of a requestId.
 func (s Session) FindRequest(seat, id string) (Request, bool) {
 	for i := len(s.Requests) - 1; i >= 0; i-- {
 		if s.Requests[i].ID == id && s.Requests[i].SeatID == seat {
-			return s.Requests[i], true
+			return *s.Requests[i], true
 		}
 	}
 	return Request{}, false
@@ -247,13 +247,12 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.Seats = replaceSeat(s.Seats, seatOf(m.Seat))
 	case *eventsv1.ActionsSubmitted:
 		in := inputOf(r, m)
-		s.Requests = append(slices.Clone(s.Requests), Request{m.RequestId, m.SeatId, hexOf(m.BodyHash), m.ExecutionId, r.Version})
-		if over := len(s.Requests) - MaxRequests; over > 0 {
-			s.Requests = s.Requests[over:]
-		}
+		kept := s.Requests[max(0, len(s.Requests)+1-MaxRequests):]
+		s.Requests = append(append(make([]*Request, 0, len(kept)+1), kept...),
+			&Request{m.RequestId, m.SeatId, hex.EncodeToString(m.BodyHash), m.ExecutionId, max(r.Version, events.Version(r.Metadata.GetAppendEnd()))})
 		if len(m.Actions) == 0 && s.Draft != nil { // a retry takes up the line that did not commit
 			adopted := *s.Draft
-			adopted.ExecutionID, adopted.RequestID, adopted.Type = m.ExecutionId, m.RequestId, m.Type
+			adopted.ExecutionID, adopted.RequestID, adopted.Type, adopted.Version = m.ExecutionId, m.RequestId, m.Type, r.Version
 			in = adopted
 		}
 		s.Draft = nil

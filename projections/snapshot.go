@@ -1,7 +1,10 @@
 package projections
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
+	"slices"
 
 	"github.com/benbjohnson/immutable"
 	"github.com/pkg/errors"
@@ -31,28 +34,51 @@ type snapshot struct {
 	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
 }
 
-// Encode writes a state out. The bytes are canonical, so that two states are the same iff their bytes are.
+// Encode writes a state out, with a checksum: a damaged snapshot must not become a session. The bytes are canonical: two
+// states are the same iff their bytes are.
 func (s State) Encode() ([]byte, error) {
 	sn := snapshot{
 		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Messages: s.History.Tail(s.History.Len()),
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""),
 	}
-	for _, st := range s.staged {
+	for _, st := range s.staged.inOrder() {
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(events.ToEnvelope(st.recorded))
 		if err != nil {
 			return nil, errors.Wrap(err, "encode staged event")
 		}
 		sn.Staged = append(sn.Staged, b)
 	}
-	b, err := json.Marshal(sn)
-	return b, errors.Wrap(err, "encode snapshot")
+	b, err := marshal(sn)
+	if err != nil {
+		return nil, errors.Wrap(err, "encode snapshot")
+	}
+	return seal(b), nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal puts the checksum of a body behind it.
+func seal(body []byte) []byte {
+	return binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
+}
+
+func unseal(b []byte) ([]byte, error) {
+	n := len(b) - crc32.Size
+	if n < 0 || binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil, errors.Wrapf(ErrStaleSnapshot, "the checksum of %d bytes does not hold", len(b))
+	}
+	return b[:n], nil
 }
 
 // DecodeState reads a state back. ErrStaleSnapshot means: fold from the beginning instead.
 func DecodeState(b []byte) (State, error) {
+	body, err := unseal(b)
+	if err != nil {
+		return State{}, err
+	}
 	var sn snapshot
-	if err := json.Unmarshal(b, &sn); err != nil {
+	if err := json.Unmarshal(body, &sn); err != nil {
 		return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
 	}
 	if sn.Fingerprint != Fingerprint {
@@ -62,8 +88,13 @@ func DecodeState(b []byte) (State, error) {
 		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Interactions: sn.Interactions, Characters: sn.Characters,
 		Lorebook: sn.Lorebook, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
 	}
+	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
 	if len(sn.Messages) > 0 {
-		s.History.messages = immutable.NewList(sn.Messages...)
+		rows := make([]*Message, len(sn.Messages))
+		for i := range rows {
+			rows[i] = &sn.Messages[i]
+		}
+		s.History.messages = immutable.NewList(rows...)
 	}
 	if len(sn.PluginData) > 0 {
 		build := immutable.NewSortedMapBuilder[string, PluginRecord](nil)
@@ -82,10 +113,13 @@ func DecodeState(b []byte) (State, error) {
 			return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
 		}
 		msg, err := events.Decode(r.Event)
+		if err == nil {
+			err = understand(msg)
+		}
 		if err != nil {
 			return State{}, errors.Wrap(ErrStaleSnapshot, err.Error())
 		}
-		s.staged = append(s.staged, stagedEvent{env.Metadata.GetCausationId(), r, msg})
+		s.staged = &stagedEvent{s.staged, r, msg}
 	}
 	return s, nil
 }

@@ -4,6 +4,8 @@
 package projections
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 	"google.golang.org/protobuf/proto"
 
@@ -13,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-1"
+const Fingerprint = "covel-fold-2"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
@@ -27,21 +29,46 @@ type State struct {
 	Lorebook     Lorebook
 	PluginData   PluginData
 
-	// staged holds path events of an execution that has not committed yet (events.OnCommit), in order.
-	staged []stagedEvent
+	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
+	staged *stagedEvent
 }
 
+// stagedEvent waits for the commit of its execution. Events point at the one that was staged before them, so that staging
+// shares all of what an older state holds.
 type stagedEvent struct {
-	execution string
-	recorded  events.Recorded
-	msg       proto.Message
+	before   *stagedEvent
+	recorded events.Recorded
+	msg      proto.Message
+}
+
+func (e *stagedEvent) execution() string { return e.recorded.Metadata.GetCausationId() }
+
+// inOrder gives the staged events, oldest first.
+func (e *stagedEvent) inOrder() []*stagedEvent {
+	var out []*stagedEvent
+	for ; e != nil; e = e.before {
+		out = append(out, e)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// without gives what is staged for other executions.
+func (e *stagedEvent) without(execution string) *stagedEvent {
+	var rest *stagedEvent
+	for _, x := range e.inOrder() {
+		if x.execution() != execution {
+			rest = &stagedEvent{rest, x.recorded, x.msg}
+		}
+	}
+	return rest
 }
 
 // ErrOutOfOrder: the event is not the next one of the stream.
 var ErrOutOfOrder = errors.New("projections: event is not the next of its stream")
 
-// Apply folds one event. An event that cannot be decoded, or is not the next of its stream, is an error and the state is
-// returned unchanged.
+// Apply folds one event. An event that is not the next of its stream (ErrOutOfOrder), cannot be decoded, or has no meaning
+// (ErrNoMeaning) is an error, and the state is returned unchanged.
 func Apply(s State, r events.Recorded) (State, error) {
 	if r.Version != s.Version+1 {
 		return s, errors.Wrapf(ErrOutOfOrder, "stream %s: have version %d, got %d", r.Stream, s.Version, r.Version)
@@ -50,16 +77,20 @@ func Apply(s State, r events.Recorded) (State, error) {
 	if err != nil {
 		return s, errors.Wrapf(err, "stream %s version %d", r.Stream, r.Version)
 	}
-	return ApplyDecoded(s, r, msg), nil
+	if err := understand(msg); err != nil {
+		return s, errors.Wrapf(err, "stream %s version %d: %s", r.Stream, r.Version, r.Type)
+	}
+	return s.next(r, msg), nil
 }
 
-// ApplyDecoded is Apply for an event that is already decoded and known to be the next one.
-func ApplyDecoded(s State, r events.Recorded, msg proto.Message) State {
+// next folds an event that is known to be the next one and to have a meaning. A path event of an execution waits for the
+// commit; one outside of executions counts at once.
+func (s State) next(r events.Recorded, msg proto.Message) State {
 	s.Version = r.Version
 	s.LastID = r.ID.String()
-	execution := r.Metadata.GetCausationId()
-	if e, _ := events.Lookup(r.Type); e.Effect == events.OnCommit && execution != "" {
-		s.staged = append(s.staged[:len(s.staged):len(s.staged)], stagedEvent{execution, r, msg})
+	s.History.begun = s.History.Dropped + s.History.Len()
+	if e, _ := events.Lookup(r.Type); e.Effect == events.OnCommit && r.Metadata.GetCausationId() != "" {
+		s.staged = &stagedEvent{s.staged, r, msg}
 		return s
 	}
 	switch m := msg.(type) {
@@ -67,31 +98,18 @@ func ApplyDecoded(s State, r events.Recorded, msg proto.Message) State {
 		if in := s.Session.pendingInput(m.ExecutionId); in != nil {
 			s.History = s.History.appendPlayer(r, *in)
 		}
-		var rest []stagedEvent
-		for _, st := range s.staged {
-			if st.execution == m.ExecutionId {
+		for _, st := range s.staged.inOrder() {
+			if st.execution() == m.ExecutionId {
 				s = s.apply(st.recorded, st.msg)
-			} else {
-				rest = append(rest, st)
 			}
 		}
-		s.staged = rest
+		s.staged = s.staged.without(m.ExecutionId)
 	case *eventsv1.ExecutionFailed:
-		s.staged = dropStaged(s.staged, m.ExecutionId)
+		s.staged = s.staged.without(m.ExecutionId)
 	case *eventsv1.ExecutionAborted:
-		s.staged = dropStaged(s.staged, m.ExecutionId)
+		s.staged = s.staged.without(m.ExecutionId)
 	}
 	return s.apply(r, msg)
-}
-
-func dropStaged(staged []stagedEvent, execution string) []stagedEvent {
-	var rest []stagedEvent
-	for _, st := range staged {
-		if st.execution != execution {
-			rest = append(rest, st)
-		}
-	}
-	return rest
 }
 
 func (s State) apply(r events.Recorded, msg proto.Message) State {

@@ -149,6 +149,9 @@ func (n *Node) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	// Whoever follows the session asks for it anew when it leaves; from here on it is not started again for them.
+	n.setDeleting(id, true)
+	defer n.setDeleting(id, false)
 	n.system.Root.Send(pid, session.Leave{})
 	for n.isActive(id) {
 		if !sleep(ctx, 2*time.Millisecond) {
@@ -156,6 +159,16 @@ func (n *Node) Delete(ctx context.Context, id string) error {
 		}
 	}
 	return errors.Wrapf(n.Store.DeleteStream(ctx, kernel.StreamOf(id)), "delete session %s", id)
+}
+
+func (n *Node) setDeleting(id string, yes bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if yes {
+		n.deleting[id] = true
+	} else {
+		delete(n.deleting, id)
+	}
 }
 
 func (n *Node) isActive(id string) bool {

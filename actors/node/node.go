@@ -76,6 +76,7 @@ type Node struct {
 
 	mu       sync.Mutex
 	sessions map[string]activation
+	deleting map[string]bool // sessions that nobody may start any more
 	draining bool
 }
 
@@ -102,7 +103,7 @@ func Start(cfg Config) *Node {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	n := &Node{
-		Config: cfg, tools: &tools.Executor{}, packs: newPacks(cfg.Blobs), sessions: map[string]activation{},
+		Config: cfg, tools: &tools.Executor{}, packs: newPacks(cfg.Blobs), sessions: map[string]activation{}, deleting: map[string]bool{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(cfg.Log) })),
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -148,12 +149,14 @@ func (n *Node) request(ctx context.Context, sessionID string, msg any) (any, err
 func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error) {
 	n.mu.Lock()
 	a, ok := n.sessions[sessionID]
-	draining := n.draining
+	draining, deleting := n.draining, n.deleting[sessionID]
 	n.mu.Unlock()
-	if ok {
+	switch {
+	case deleting:
+		return nil, errors.Wrapf(ErrNotFound, "session %s is being deleted", sessionID)
+	case ok:
 		return a.pid, nil
-	}
-	if draining {
+	case draining:
 		return nil, ErrDraining
 	}
 	v, err := n.Store.StreamVersion(ctx, kernel.StreamOf(sessionID))
@@ -168,6 +171,9 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	if a, ok := n.sessions[sessionID]; ok {
 		return a.pid, nil
 	}
+	if n.deleting[sessionID] {
+		return nil, errors.Wrapf(ErrNotFound, "session %s is being deleted", sessionID)
+	}
 	if n.draining {
 		return nil, ErrDraining
 	}
@@ -181,6 +187,8 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 		},
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
 		Gone:      func() { n.gone(sessionID, id) },
+		// Counted, so that Drain waits for it and nobody closes the read models before.
+		Background: n.loop,
 	})
 	pid, err := n.system.Root.SpawnNamed(props, "session/"+sessionID+"/"+id)
 	if err != nil {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/covel/covel/kernel/prompt"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -131,21 +132,24 @@ func historyRows(rt manifest.Runtime) int {
 	return 2 * *rt.Agent.HistoryMaxTurns
 }
 
-// stage takes over what a tool, a guard or a handler asks to be written; later reads of the run see it. What the run set in
-// its own plugin data before stands before it, so that the commit writes what the run saw.
+// stage takes over what a tool, a guard or a handler asks to be written, all of it or nothing; later reads of the run see
+// it. What the run set in its own plugin data before stands before it, so that the commit writes what the run saw.
 func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) error {
+	staged := slices.Clone(proposals)
+	for _, e := range events {
+		p, err := sdk.Propose(sdk.EventEmit(e))
+		if err != nil {
+			return fmt.Errorf("event %s: %w", e.Topic, err)
+		}
+		staged = append(staged, p)
+	}
 	if err := r.flush(); err != nil {
 		return err
 	}
 	r.world = world.Overlay(r.world, proposals)
-	r.proposals = append(r.proposals, proposals...)
 	r.data.Overlay(proposals)
-	for _, e := range events {
-		if err := r.propose(sdk.EventEmit{Topic: e.Topic, Data: e.Data}); err != nil {
-			return fmt.Errorf("event %s: %w", e.Topic, err)
-		}
-		r.events = append(r.events, e)
-	}
+	r.proposals = append(r.proposals, staged...)
+	r.events = append(r.events, events...)
 	return nil
 }
 

@@ -31,9 +31,11 @@ type Deps struct {
 	Turn      func(kernel.StartTurn) *actor.Props
 	CancelMsg func(reason string) any // what cancels a turn actor
 	// Gone is called once when this activation will take no more messages.
-	Gone      func()
-	IdleAfter time.Duration // passivation; 0 means never
-	Log       *slog.Logger
+	Gone func()
+	// Background runs work that outlives the activation, such as the last snapshot; nil is safego.Go. It is called before Gone.
+	Background func(name string, work func())
+	IdleAfter  time.Duration // passivation; 0 means never
+	Log        *slog.Logger
 }
 
 // Props makes the actor.

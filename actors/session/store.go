@@ -110,7 +110,11 @@ func (s *session) saveSnapshot(state projections.State) {
 	if s.Snapshots == nil {
 		return
 	}
-	safego.Go("snapshot", func() {
+	background := s.Background
+	if background == nil {
+		background = safego.Go
+	}
+	background("snapshot", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), AppendTimeout)
 		defer cancel()
 		if err := s.Snapshots.Save(ctx, s.SessionID, state); err != nil {

@@ -24,12 +24,21 @@ type Store struct {
 // New wraps a store.
 func New(store events.Store, blobs events.BlobStore) *Store { return &Store{store, blobs} }
 
-// Append implements events.Store.
+// Append implements events.Store. Metadata that names a blob already is refused with events.ErrInvalid: only this store says
+// where a payload is.
 func (s *Store) Append(ctx context.Context, stream string, expected events.Version, evs []events.Event) (events.Appended, error) {
+	if err := events.CheckAppend(stream, evs); err != nil {
+		return events.Appended{}, err
+	}
+	for i, ev := range evs {
+		if ev.Metadata.GetDataBlob() != "" {
+			return events.Appended{}, errors.Wrapf(events.ErrInvalid, "append to %s: event %d (%s) names a blob", stream, i, ev.Type)
+		}
+	}
 	if events.CheckScope(stream) != nil {
 		return s.Store.Append(ctx, stream, expected, evs)
 	}
-	out := evs
+	out := slices.Clone(evs)
 	for i, ev := range evs {
 		if len(ev.Data) <= events.BlobThreshold {
 			continue
@@ -38,9 +47,6 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Versi
 		if err != nil {
 			return events.Appended{}, errors.Wrapf(err, "store the payload of %s beside the log", ev.Type)
 		}
-		if &out[0] == &evs[0] {
-			out = slices.Clone(evs)
-		}
 		meta := &eventsv1.Metadata{}
 		if ev.Metadata != nil {
 			meta = proto.CloneOf(ev.Metadata)
@@ -48,51 +54,82 @@ func (s *Store) Append(ctx context.Context, stream string, expected events.Versi
 		meta.DataBlob = ref.Digest
 		out[i].Data, out[i].Metadata = nil, meta
 	}
-	return s.Store.Append(ctx, stream, expected, out)
+	done, err := s.Store.Append(ctx, stream, expected, out)
+	if errors.Is(err, events.ErrStreamDeleted) { // nothing of a deleted stream is kept, late payloads neither
+		if cleanErr := s.blobs.DeleteScope(ctx, stream); cleanErr != nil {
+			return done, errors.Wrapf(err, "%v; its blobs are left: %v", stream, cleanErr)
+		}
+	}
+	return done, err
 }
 
 // ReadStream implements events.Store.
 func (s *Store) ReadStream(ctx context.Context, stream string, from events.Version) iter.Seq2[events.Recorded, error] {
-	return s.inflate(ctx, s.Store.ReadStream(ctx, stream, from))
+	return s.inflate(ctx, s.Store.ReadStream(ctx, stream, from), ends)
 }
 
 // ReadStreamBackward implements events.Store.
 func (s *Store) ReadStreamBackward(ctx context.Context, stream string, from events.Version) iter.Seq2[events.Recorded, error] {
-	return s.inflate(ctx, s.Store.ReadStreamBackward(ctx, stream, from))
+	return s.inflate(ctx, s.Store.ReadStreamBackward(ctx, stream, from), ends)
 }
 
 // ReadAll implements events.Store.
 func (s *Store) ReadAll(ctx context.Context, after events.Position) iter.Seq2[events.Recorded, error] {
-	return s.inflate(ctx, s.Store.ReadAll(ctx, after))
+	return s.inflate(ctx, s.Store.ReadAll(ctx, after), goesOn)
 }
 
 // Subscribe implements events.Store.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Recorded, error] {
-	return s.inflate(ctx, s.Store.Subscribe(ctx, after))
+	return s.inflate(ctx, s.Store.Subscribe(ctx, after), goesOn)
 }
 
 // SubscribeStream implements events.Store.
 func (s *Store) SubscribeStream(ctx context.Context, stream string, after events.Version) iter.Seq2[events.Recorded, error] {
-	return s.inflate(ctx, s.Store.SubscribeStream(ctx, stream, after))
+	return s.inflate(ctx, s.Store.SubscribeStream(ctx, stream, after), ends)
 }
 
-func (s *Store) inflate(ctx context.Context, seq iter.Seq2[events.Recorded, error]) iter.Seq2[events.Recorded, error] {
+// atDeletion is what a reader does when a stream was deleted, blobs and all, under its eyes.
+type atDeletion bool
+
+const (
+	ends   atDeletion = false // of this stream: ErrStreamDeleted
+	goesOn atDeletion = true  // of the whole log: without the event
+)
+
+func (s *Store) inflate(ctx context.Context, seq iter.Seq2[events.Recorded, error], then atDeletion) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for r, err := range seq {
-			if digest := r.Metadata.GetDataBlob(); err == nil && digest != "" {
-				data, blobErr := s.blobs.Get(ctx, events.BlobRef{Scope: r.Stream, Digest: digest})
-				if blobErr != nil {
-					yield(events.Recorded{}, errors.Wrapf(blobErr, "payload of %s version %d", r.Stream, r.Version))
-					return
+			if err == nil && r.Metadata.GetDataBlob() != "" {
+				r, err = s.whole(ctx, r)
+				if then == goesOn && errors.Is(err, events.ErrStreamDeleted) {
+					continue
 				}
-				r.Data, r.Metadata = data, proto.CloneOf(r.Metadata)
-				r.Metadata.DataBlob = ""
 			}
 			if !yield(r, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// whole gives an event with its payload. A payload that is missing is an error, never an empty payload: ErrStreamDeleted
+// when the stream is gone too, else the blob store's.
+func (s *Store) whole(ctx context.Context, r events.Recorded) (events.Recorded, error) {
+	data, err := s.blobs.Get(ctx, events.BlobRef{Scope: r.Stream, Digest: r.Metadata.GetDataBlob()})
+	if errors.Is(err, events.ErrNoBlob) {
+		if v, versionErr := s.StreamVersion(ctx, r.Stream); versionErr == nil && v == 0 {
+			return events.Recorded{}, errors.Wrapf(events.ErrStreamDeleted, "payload of %s version %d", r.Stream, r.Version)
+		}
+	}
+	if err != nil {
+		return events.Recorded{}, errors.Wrapf(err, "payload of %s version %d", r.Stream, r.Version)
+	}
+	meta := proto.CloneOf(r.Metadata)
+	if meta.DataBlob = ""; proto.Size(meta) == 0 {
+		meta = nil // as it was handed in
+	}
+	r.Data, r.Metadata = data, meta
+	return r, nil
 }
 
 // DeleteStream implements events.Store: the blobs go with their stream.

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/projections"
@@ -26,7 +27,7 @@ func (p *planner) clock() (facts []Fact, next string) {
 		facts = append(facts, Fact{Message: &eventsv1.PhaseAdvanced{Phase: projections.PhasePlaying}})
 		next = NextOpening
 	}
-	if p.in.Execution.Origin == OriginPlayer && p.in.Execution.Phase == projections.PhasePlaying && s.LastCounted != p.in.Execution.LogicalTurnID {
+	if p.countsTurn() {
 		s.CompletedPlayerTurns++
 		facts = append(facts, Fact{Message: &eventsv1.PlayerTurnCounted{
 			LogicalTurnId: p.in.Execution.LogicalTurnID, CompletedPlayerTurns: s.CompletedPlayerTurns,
@@ -46,6 +47,15 @@ func (p *planner) clock() (facts []Fact, next string) {
 	return facts, next
 }
 
+// countsTurn says whether the commit completes a turn of the player: a main-loop execution with a player's line, the first
+// of its logical turn. An opening that is tried again has none (seed: turn-pipeline.txt §2.1, "The opening does not count as
+// a turn", "When several executions share one logical turn, it is counted only once").
+func (p *planner) countsTurn() bool {
+	s, e := p.in.State.Session, p.in.Execution
+	line := s.Input != nil && s.Input.ExecutionID == e.ID && len(s.Input.Actions) > 0
+	return e.Origin == OriginPlayer && e.Phase == projections.PhasePlaying && line && s.LastCounted != e.LogicalTurnID
+}
+
 // setupAfter gives the new mirror of a setup runtime after a run, false when nothing changed. A run that ends well
 // without the done signal waits for the player and uses up no try; a failed one does.
 func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1.SetupRuntime, bool) {
@@ -63,7 +73,10 @@ func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1
 		out.Attempts++
 	case r.Status == turn.Failed:
 		out.Attempts++
-		out.LastError = failure
+		out.LastError = text.Clean(failure)
+		if out.LastError == "" {
+			out.LastError = "it failed without a reason"
+		}
 		if su.MaxAttempts > 0 && out.Attempts >= su.MaxAttempts {
 			out.Status, out.Reason = projections.SetupBlocked, "attempts-used-up"
 		}

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/manifest"
@@ -25,7 +27,7 @@ type In struct {
 	Pack      worlds.View
 	Execution projections.Execution
 	Results   []turn.Result
-	// Events says which topics may be emitted, with their plugin.
+	// Topics may be emitted: an active plugin declares them.
 	Topics map[string]bool
 }
 
@@ -66,10 +68,11 @@ func Plan(in In) Out {
 			continue
 		}
 		if up := p.droppedNeed(r); up != "" {
+			why := fmt.Sprintf("needs %s, whose writes were refused", up)
 			if !p.droppable(r) {
-				return Failure(in, ReasonProposal, fmt.Sprintf("%s needs %s, whose writes were refused", r.RuntimeID, up))
+				return Failure(in, ReasonProposal, r.RuntimeID+" "+why)
 			}
-			p.drop(r, fmt.Sprintf("needs %s, whose writes were refused", up))
+			p.dropped[r.RuntimeID] = why
 			continue
 		}
 		facts, err := p.write(r)
@@ -80,7 +83,7 @@ func Plan(in In) Out {
 		if !p.droppable(r) {
 			return Failure(in, ReasonProposal, fmt.Sprintf("%s: %v", r.RuntimeID, err))
 		}
-		p.drop(r, err.Error())
+		p.dropped[r.RuntimeID] = err.Error()
 	}
 	return p.finish()
 }
@@ -112,27 +115,28 @@ func storyFailure(in In) (Out, bool) {
 		if r.Status == turn.Failed {
 			return Failure(in, ReasonStory, r.Error), true
 		}
-		if len(r.Segments) == 0 {
+		if StoryText(r.Segments) == "" {
 			return Failure(in, ReasonStory, r.RuntimeID+" ended without a story"), true
 		}
 	}
 	return Out{}, false
 }
 
+// droppable says whether a refused write costs only its own run (reference: api-and-protocol.md §4.6).
 func (p *planner) droppable(r turn.Result) bool {
 	return p.hasStory && !r.Story && r.Stage != manifest.Setup
 }
 
+// droppedNeed names the runs of which the run needs one, when all of them were dropped.
 func (p *planner) droppedNeed(r turn.Result) string {
-	for _, n := range r.Needs {
-		if _, ok := p.dropped[n]; ok {
-			return n
+	for _, group := range r.Needs {
+		kept := func(id string) bool { _, dropped := p.dropped[id]; return !dropped }
+		if len(group) > 0 && !slices.ContainsFunc(group, kept) {
+			return strings.Join(group, ", ")
 		}
 	}
 	return ""
 }
-
-func (p *planner) drop(r turn.Result, why string) { p.dropped[r.RuntimeID] = why }
 
 // write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
 func (p *planner) write(r turn.Result) ([]Fact, error) {
@@ -154,38 +158,47 @@ func (p *planner) finish() Out {
 	clock, next := p.clock()
 	p.facts = append(p.facts, clock...)
 	usage := &eventsv1.Usage{}
-	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: p.outcomes(usage), Usage: usage, Next: next}
+	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, usage), Usage: usage, Next: next}
 	p.facts = append(p.facts, Fact{Message: done})
 	return Out{Facts: p.facts, Next: next}
 }
 
-// seats binds a new player character to the primary seat when that has none (seed: tools.txt, "Duplicate check").
+// seats binds new player characters to the primary seat; the first becomes the one it plays, when it plays none (seed:
+// tools.txt, "Duplicate check": "A new player character is bound to the default seat automatically").
 func (p *planner) seats() []Fact {
 	seat, ok := p.in.State.Session.PrimarySeat()
 	if !ok {
 		return nil
 	}
+	bound := len(seat.CharacterIDs)
 	for _, f := range p.facts {
 		up, ok := f.Message.(*eventsv1.CharacterUpserted)
-		if !ok || up.Record.Type != world.PlayerType || slices.Contains(seat.CharacterIDs, up.Record.Id) {
+		if !ok || up.Record.Type != world.PlayerType || p.hasPlayer(up.Record.Id) || slices.Contains(seat.CharacterIDs, up.Record.Id) {
 			continue
 		}
 		seat.CharacterIDs = append(slices.Clone(seat.CharacterIDs), up.Record.Id)
 		if seat.CurrentCharacterID == "" {
 			seat.CurrentCharacterID = up.Record.Id
 		}
-		return []Fact{{Message: &eventsv1.SeatChanged{Seat: &eventsv1.Seat{
-			Id: seat.ID, Name: seat.Name, Role: seat.Role, Control: seat.Control, CharacterIds: seat.CharacterIDs,
-			CurrentCharacterId: seat.CurrentCharacterID, Primary: seat.Primary,
-		}}}}
 	}
-	return nil
+	if len(seat.CharacterIDs) == bound {
+		return nil
+	}
+	return []Fact{{Message: &eventsv1.SeatChanged{Seat: &eventsv1.Seat{
+		Id: seat.ID, Name: seat.Name, Role: seat.Role, Control: seat.Control, CharacterIds: seat.CharacterIDs,
+		CurrentCharacterId: seat.CurrentCharacterID, Primary: seat.Primary,
+	}}}}
 }
 
-func (p *planner) outcomes(total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
-	return outcomes(p.in.Results, p.dropped, total)
+// hasPlayer says whether the session had this player character before the commit, or a seat plays it.
+func (p *planner) hasPlayer(id string) bool {
+	c, known := p.in.State.Characters.Find(id)
+	return known && c.Type == world.PlayerType || slices.ContainsFunc(p.in.State.Session.Seats, func(s projections.Seat) bool {
+		return slices.Contains(s.CharacterIDs, id)
+	})
 }
 
+// outcomes tells how each run ended and adds up what they cost. Errors come from anywhere, so their text is made clean.
 func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
 	var out []*eventsv1.RuntimeOutcome
 	for _, r := range results {
@@ -200,10 +213,10 @@ func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.
 		total.ToolCalls += u.ToolCalls
 		o := &eventsv1.RuntimeOutcome{
 			RuntimeId: r.RuntimeID, PluginId: r.PluginID, RunId: r.RunID, Status: string(r.Status), StopReason: r.StopReason,
-			SkipReason: r.SkipReason, Error: r.Error, Usage: u, Finalizer: r.Finalizer,
+			SkipReason: text.Clean(r.SkipReason), Error: text.Clean(r.Error), Usage: u, Finalizer: r.Finalizer,
 		}
 		if why, ok := dropped[r.RuntimeID]; ok {
-			o.Status, o.Error, o.Dropped = string(turn.Failed), why, true
+			o.Status, o.Error, o.Dropped = string(turn.Failed), text.Clean(why), true
 		}
 		out = append(out, o)
 	}
@@ -214,6 +227,7 @@ func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.
 // attempt all the same (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
 func Failure(in In, reason, message string) Out {
 	usage := &eventsv1.Usage{}
+	message = text.Clean(message)
 	ev := &eventsv1.ExecutionFailed{
 		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
 		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in.State.Session, in.Results, message), Draft: Draft(in.Results),
@@ -228,15 +242,19 @@ func Abort(in In, reason string) Out {
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
 }
 
-// Draft keeps the partial prose of a story that did not come to its end, nil when there is none.
+// Draft keeps the prose of a story that did not commit, whole or partial; nil when there is none. What other runs wrote
+// was never meant for the player.
 func Draft(results []turn.Result) []byte {
 	for _, r := range results {
-		text := r.Draft
-		if text == "" && r.Story {
-			text = StoryText(r.Segments)
+		if !r.Story {
+			continue
 		}
-		if text != "" {
-			b, _ := json.Marshal(map[string]string{"text": text})
+		prose := r.Draft
+		if prose == "" {
+			prose = StoryText(r.Segments)
+		}
+		if prose = text.Clean(prose); prose != "" {
+			b, _ := json.Marshal(map[string]string{"text": prose}) // of strings: cannot fail
 			return b
 		}
 	}

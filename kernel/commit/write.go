@@ -12,7 +12,9 @@ import (
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+	"github.com/covel/covel/worlds"
 )
 
 // writer gathers the facts of one run. Its world and revisions become the planner's only when the whole run is accepted.
@@ -22,6 +24,8 @@ type writer struct {
 	world    sdk.World
 	revision map[string]uint64
 	facts    []Fact
+	row      *eventsv1.MessageAppended // the run's row of the conversation, once it has one
+	told     bool                      // the run has appended its story
 }
 
 // proposal checks one proposal and gives its event. The event holds the result, not the operation.
@@ -50,22 +54,33 @@ func (w *writer) proposal(p sdk.Proposal) error {
 // messageID is the conversation row of a run: its text, form and blocks share one.
 func (w *writer) messageID() string { return "m-" + w.run.RunID }
 
+var segmentKinds = []string{"narration", "dialogue", "action"}
+
 func (w *writer) narrative(payload json.RawMessage) error {
 	var n sdk.NarrativeAppend
-	if err := strict(payload, &n); err != nil {
+	if _, err := world.ReadPayload(payload, &n); err != nil {
 		return err
 	}
-	if !w.run.Story {
+	switch {
+	case !w.run.Story:
 		return fmt.Errorf("only a runtime with story visibility appends to the story")
+	case w.told:
+		return fmt.Errorf("a run appends to the story once")
+	case n.Kind != "story":
+		return fmt.Errorf("the kind is story, got %q", n.Kind)
 	}
-	text := StoryText(n.Segments)
-	if text == "" {
+	w.told = true
+	story := StoryText(n.Segments)
+	if story == "" {
 		return fmt.Errorf("the story is empty")
 	}
 	ev := &eventsv1.NarrativeAppended{
-		MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Kind: "story", Text: text, Truncated: n.Truncated,
+		MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Kind: n.Kind, Text: story, Truncated: n.Truncated,
 	}
-	for _, s := range n.Segments {
+	for i, s := range n.Segments {
+		if !slices.Contains(segmentKinds, s.Kind) {
+			return fmt.Errorf("segments[%d].kind: %q is none of %s", i, s.Kind, strings.Join(segmentKinds, ", "))
+		}
 		if strings.TrimSpace(s.Text) == "" {
 			continue
 		}
@@ -84,60 +99,91 @@ func (w *writer) narrative(payload json.RawMessage) error {
 	return nil
 }
 
+// message writes the run's row of the conversation. Further texts of the same run join it: a run has one row.
 func (w *writer) message(payload json.RawMessage) error {
 	var m sdk.MessageAppend
-	if err := strict(payload, &m); err != nil {
+	if _, err := world.ReadPayload(payload, &m); err != nil {
 		return err
 	}
-	if strings.TrimSpace(m.Content) == "" {
-		return nil // no row for a run without text
+	if w.run.Story {
+		return fmt.Errorf("the row of a story runtime is its story")
 	}
-	w.add(&eventsv1.MessageAppended{
-		MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Role: "assistant", Text: strings.TrimSpace(m.Content),
-	})
+	said := strings.TrimSpace(m.Content)
+	switch {
+	case said == "": // no row for a run without text
+	case w.row != nil:
+		w.row.Text += "\n\n" + said
+	default:
+		w.row = &eventsv1.MessageAppended{
+			MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Role: "assistant", Text: said,
+		}
+		w.add(w.row)
+	}
 	return nil
 }
 
 func (w *writer) interaction(payload json.RawMessage) error {
-	var i sdk.InteractionRequest
-	if err := strict(payload, &i); err != nil {
+	var i struct { // sdk.InteractionRequest with the block as it was written
+		InteractionID string          `json:"interactionId"`
+		Type          string          `json:"type"`
+		Data          json.RawMessage `json:"data"`
+	}
+	if _, err := world.ReadPayload(payload, &i); err != nil {
 		return err
 	}
-	if i.InteractionID == "" || !slices.Contains([]string{"form", "choice", "confirmation"}, i.Type) {
-		return fmt.Errorf("an interaction needs an interactionId and the type form, choice or confirmation, got %q", i.Type)
+	block, issues := tools.ReadInteraction(i.Data)
+	if len(issues) > 0 {
+		return fmt.Errorf("data.%s: %s", issues[0].Path, issues[0].Message)
 	}
-	block, err := json.Marshal(i.Data)
-	if err != nil {
-		return err
+	if block.InteractionID != i.InteractionID || block.Type != i.Type {
+		return fmt.Errorf("data is the %s %q, the request names the %s %q", block.Type, block.InteractionID, i.Type, i.InteractionID)
 	}
 	w.add(&eventsv1.InteractionRequested{
 		TurnId: w.planner.in.Execution.ID, InteractionId: i.InteractionID, Type: i.Type, MessageId: w.messageID(),
-		RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Block: block,
+		RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Block: i.Data,
 	})
 	return nil
 }
 
+var (
+	partStates = []string{"pending", "streaming", "success", "error", "paused"}
+	layouts    = []string{"", "stream", "split", "overlay"}
+)
+
 func (w *writer) render(payload json.RawMessage) error {
 	var r sdk.UIRender
-	if err := strict(payload, &r); err != nil {
+	clean, err := world.ReadPayload(payload, &r)
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(r.Parts) == 0 {
+	case len(r.Parts) == 0:
 		return fmt.Errorf("a UI block must have parts")
+	case !slices.Contains(layouts, r.Layout):
+		return fmt.Errorf("layout: %q is none of stream, split, overlay", r.Layout)
+	case r.Status != "" && !slices.Contains(partStates, r.Status):
+		return fmt.Errorf("status: %q is none of %s", r.Status, strings.Join(partStates, ", "))
 	}
-	w.add(&eventsv1.UIRendered{MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Render: compact(payload)})
+	for i, part := range r.Parts {
+		switch {
+		case part.ID == "" || part.Type == "":
+			return fmt.Errorf("parts[%d] needs an id and a type", i)
+		case !slices.Contains(partStates, part.Status):
+			return fmt.Errorf("parts[%d].status: %q is none of %s", i, part.Status, strings.Join(partStates, ", "))
+		}
+	}
+	w.add(&eventsv1.UIRendered{MessageId: w.messageID(), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID, Render: clean})
 	return nil
 }
 
 func (w *writer) event(payload json.RawMessage) error {
 	var e sdk.EventEmit
-	if err := strict(payload, &e); err != nil {
+	if _, err := world.ReadPayload(payload, &e); err != nil {
 		return err
 	}
 	if !w.planner.in.Topics[e.Topic] {
 		return fmt.Errorf("no active plugin declares the topic %q", e.Topic)
 	}
-	w.add(&eventsv1.DomainEventEmitted{Topic: e.Topic, Data: compact(e.Data), RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID})
+	w.add(&eventsv1.DomainEventEmitted{Topic: e.Topic, Data: e.Data, RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID})
 	return nil
 }
 
@@ -162,7 +208,7 @@ func (w *writer) data(p sdk.Proposal) error {
 		if len(wr.Value) == 0 || string(wr.Value) == "null" {
 			c.Removed = true
 		} else {
-			c.Value = compact(wr.Value)
+			c.Value = wr.Value
 		}
 		ev.Changes = append(ev.Changes, c)
 	}
@@ -183,7 +229,7 @@ func (w *writer) worldModel(p sdk.Proposal) error {
 		w.add(&eventsv1.CharacterSchemaSet{Version: uint32(next.Schema.Version), Types: next.Schema.Types, Attributes: attrs})
 	} else {
 		var up sdk.CharacterUpsert
-		if err := strict(p.Payload, &up); err != nil {
+		if _, err := world.ReadPayload(p.Payload, &up); err != nil {
 			return err
 		}
 		c, _ := sdk.CharacterByID(next.Characters, up.ID)
@@ -195,8 +241,11 @@ func (w *writer) worldModel(p sdk.Proposal) error {
 
 func (w *writer) lorebook(payload json.RawMessage) error {
 	var l sdk.LorebookUpsert
-	if err := strict(payload, &l); err != nil {
+	if _, err := world.ReadPayload(payload, &l); err != nil {
 		return err
+	}
+	if len(l.Entries) == 0 {
+		return fmt.Errorf("entries must not be empty")
 	}
 	ev, err := LorebookEvent("plugin", w.run.PluginID, l.Entries)
 	if err != nil {
@@ -213,12 +262,19 @@ func CharacterRecord(c sdk.Character) *eventsv1.Character {
 	}
 }
 
-// LorebookEvent is the event of lorebook entries of one owner.
+// LorebookEvent is the event of lorebook entries of one owner. An error names the entry and says what it must be.
 func LorebookEvent(kind, pluginID string, entries []sdk.LorebookEntry) (*eventsv1.LorebookUpserted, error) {
 	ev := &eventsv1.LorebookUpserted{Owner: &eventsv1.LorebookOwner{Kind: kind, PluginId: pluginID}}
-	for _, e := range entries {
-		if e.ID == "" || (e.Strategy != "constant" && e.Strategy != "selective") {
-			return nil, fmt.Errorf("lorebook entry %q needs an id and the strategy constant or selective", e.ID)
+	for i, e := range entries {
+		switch {
+		case e.ID == "" || e.Content == "":
+			return nil, fmt.Errorf("entries[%d] needs an id and a content", i)
+		case e.Strategy != worlds.Constant && e.Strategy != worlds.Selective:
+			return nil, fmt.Errorf("entry %q needs the strategy constant or selective, got %q", e.ID, e.Strategy)
+		case !slices.Contains([]string{"", worlds.BeforePlugin, worlds.AfterPlugin, worlds.AtDepth}, e.Position):
+			return nil, fmt.Errorf("entry %q: the position %q is none of before_plugin, after_plugin, at_depth", e.ID, e.Position)
+		case int(int32(e.InsertionOrder)) != e.InsertionOrder:
+			return nil, fmt.Errorf("entry %q: the insertionOrder %d is too large", e.ID, e.InsertionOrder)
 		}
 		out := &eventsv1.LorebookEntry{
 			Id: e.ID, Keys: e.Keys, Content: e.Content, Strategy: e.Strategy, Position: e.Position,
@@ -249,12 +305,6 @@ func StoryText(segments []sdk.StorySegment) string {
 
 func (w *writer) add(msg proto.Message) {
 	w.facts = append(w.facts, Fact{Message: msg, RunID: w.run.RunID, PluginID: w.run.PluginID})
-}
-
-func strict(payload json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }
 
 // compact gives the JSON without insignificant space, nil for none or for what is not JSON.

@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/covel/covel/plugins/manifest"
@@ -8,48 +10,45 @@ import (
 )
 
 // gate holds a runtime's needs and required inputs against the results so far. skip is empty when it may run; needs are
-// the runtimes its own commit depends on.
-func gate(r manifest.Runtime, results []Result, active []manifest.Runtime, s projections.Session) (skip string, needs []string) {
+// then the runs its own commit depends on (see Result.Needs).
+func (p Plan) gate(r manifest.Runtime, results []Result) (skip string, needs [][]string) {
 	for _, n := range r.Schedule.Needs {
-		ok, from := satisfied(n, results, active, s)
+		ok, groups := p.satisfied(n, results)
 		if !ok {
 			return SkipDependency, nil
 		}
-		needs = append(needs, from...)
+		needs = append(needs, groups...)
 	}
-	for _, b := range r.IO.Inputs {
-		if b.Scope == "committed" || b.Kernel != "" || !b.Required {
+	for _, name := range slices.Sorted(maps.Keys(r.IO.Inputs)) {
+		b := r.IO.Inputs[name]
+		if !turnScoped(b) || !b.Required {
 			continue
 		}
-		found := false
-		for _, res := range results {
-			if provides(b, res) && res.Satisfies() && len(res.Output) > 0 {
-				found = true
-				needs = append(needs, res.RuntimeID)
-			}
-		}
-		if !found {
+		items := values(b, results)
+		if len(items) == 0 {
 			return SkipInput, nil
 		}
+		var from []string
+		for _, i := range items {
+			from = append(from, i.Runtime)
+		}
+		needs = append(needs, groups(b.Cardinality, from)...)
 	}
-	slices.Sort(needs)
-	return "", slices.Compact(needs)
+	return "", needs
 }
 
-func satisfied(n manifest.Need, results []Result, active []manifest.Runtime, s projections.Session) (bool, []string) {
-	match := func(id, contract string) bool {
-		return (n.Runtime != "" && n.Runtime == id) || (n.Contract != "" && n.Contract == contract)
-	}
+// satisfied says whether a need is met, and by which runs of this execution.
+func (p Plan) satisfied(n manifest.Need, results []Result) (bool, [][]string) {
 	var from []string
-	total, good := 0, 0
-	for _, a := range active {
-		if !match(a.ID, a.IO.OutputContract) {
+	total, good, stored := 0, 0, false
+	for _, a := range p.Active {
+		if !provides(a.ID, a.IO.OutputContract, n.Runtime, n.Contract) || !p.mayRun(a) {
 			continue
 		}
 		total++
 		if n.Scope == "session" {
-			if mirror, ok := s.SetupOf(a.ID); ok && mirror.Status == projections.SetupDone {
-				good++
+			if mirror, ok := p.Session.SetupOf(a.ID); ok && mirror.Status == projections.SetupDone {
+				good, stored = good+1, true
 				continue
 			}
 		}
@@ -58,15 +57,39 @@ func satisfied(n manifest.Need, results []Result, active []manifest.Runtime, s p
 			if res.RuntimeID == a.ID && res.Satisfies() && (n.Scope != "session" || res.Done) {
 				good++
 				from = append(from, res.RuntimeID)
+				break
 			}
 		}
 	}
 	if n.Cardinality == "all" {
-		return total > 0 && good == total, from
+		return total > 0 && good == total, groups("all", from)
 	}
-	return good > 0, from
+	if stored { // what was committed earlier cannot be dropped
+		return true, nil
+	}
+	return good > 0, groups("one", from)
 }
 
-func provides(b manifest.Binding, r Result) bool {
-	return (b.Runtime != "" && b.Runtime == r.RuntimeID) || (b.Contract != "" && b.Contract == r.Contract)
+// mayRun says whether a runtime can run in this execution by itself. Who cannot is no provider anybody waits for.
+func (p Plan) mayRun(r manifest.Runtime) bool {
+	if r.Schedule.SubagentOnly || r.Schedule.Trigger == manifest.TriggerManual {
+		return false
+	}
+	return (r.Schedule.Stage == manifest.Setup) == (p.Phase == projections.PhaseSetup)
+}
+
+// groups gives the runs behind a need as Result.Needs has them: each of them, or one of them.
+func groups(cardinality string, from []string) [][]string {
+	if len(from) == 0 {
+		return nil
+	}
+	from = slices.Compact(slices.SortedFunc(slices.Values(from), cmp.Compare[string]))
+	if cardinality != "all" {
+		return [][]string{from}
+	}
+	out := make([][]string, len(from))
+	for i, id := range from {
+		out[i] = []string{id}
+	}
+	return out
 }

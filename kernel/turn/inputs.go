@@ -10,29 +10,18 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
-// Bind fills the turn-scoped input slots of a runtime from the results so far (reference: plugins.md §8). Slots of
-// cardinality all are sorted by runtime id.
+// Bind fills the turn-scoped input slots of a runtime from the results so far (reference: plugins.md §8). Items are sorted
+// by runtime id; a slot of cardinality one takes the first. An empty slot is left out.
 func Bind(r manifest.Runtime, results []Result) map[string]sdk.Input {
 	out := map[string]sdk.Input{}
 	for name, b := range r.IO.Inputs {
-		if b.Scope == "committed" || b.Kernel != "" {
+		if !turnScoped(b) {
 			continue
 		}
-		in := sdk.Input{Cardinality: b.Cardinality}
+		in := sdk.Input{Cardinality: b.Cardinality, Items: values(b, results)}
 		if in.Cardinality == "" {
 			in.Cardinality = "one"
 		}
-		for _, res := range results {
-			if !provides(b, res) || !res.Satisfies() || len(res.Output) == 0 {
-				continue
-			}
-			v, ok := Select(res.Output, b.Select)
-			if !ok {
-				continue
-			}
-			in.Items = append(in.Items, sdk.InputItem{Value: v, PluginID: res.PluginID, Runtime: res.RuntimeID})
-		}
-		slices.SortFunc(in.Items, func(a, b sdk.InputItem) int { return strings.Compare(a.Runtime, b.Runtime) })
 		if in.Cardinality == "one" && len(in.Items) > 1 {
 			in.Items = in.Items[:1]
 		}
@@ -43,34 +32,72 @@ func Bind(r manifest.Runtime, results []Result) map[string]sdk.Input {
 	return out
 }
 
-// Select reads the value at an RFC 6901 pointer; "" is the whole value.
+// values gives what the results so far hold for a slot, by runtime id. A result without an output, or without the member
+// the slot selects, gives nothing.
+func values(b manifest.Binding, results []Result) []sdk.InputItem {
+	var items []sdk.InputItem
+	for _, res := range results {
+		if !res.Satisfies() || len(res.Output) == 0 || !provides(res.RuntimeID, res.Contract, b.Runtime, b.Contract) {
+			continue
+		}
+		if v, ok := Select(res.Output, b.Select); ok {
+			items = append(items, sdk.InputItem{Value: v, PluginID: res.PluginID, Runtime: res.RuntimeID})
+		}
+	}
+	slices.SortFunc(items, func(a, b sdk.InputItem) int { return strings.Compare(a.Runtime, b.Runtime) })
+	return items
+}
+
+// Select reads the value at an RFC 6901 pointer; "" is the whole value. Every name is an ordinary key: nothing is inherited.
 func Select(value json.RawMessage, pointer string) (json.RawMessage, bool) {
 	if pointer == "" {
 		return value, true
 	}
-	if !strings.HasPrefix(pointer, "/") {
+	if pointer[0] != '/' {
 		return nil, false
 	}
 	for _, part := range strings.Split(pointer[1:], "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		var obj map[string]json.RawMessage
-		if json.Unmarshal(value, &obj) == nil && obj != nil {
-			v, ok := obj[part]
-			if !ok {
-				return nil, false
+		key, ok := unescape(part)
+		if !ok {
+			return nil, false
+		}
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case json.Unmarshal(value, &object) == nil:
+			value, ok = object[key]
+		case json.Unmarshal(value, &list) == nil:
+			var i int
+			if i, ok = index(key); ok {
+				if ok = i < len(list); ok {
+					value = list[i]
+				}
 			}
-			value = v
-			continue
+		default:
+			ok = false
 		}
-		var arr []json.RawMessage
-		if json.Unmarshal(value, &arr) != nil || (len(part) > 1 && part[0] == '0') {
+		if !ok {
 			return nil, false
 		}
-		i, err := strconv.Atoi(part)
-		if err != nil || i < 0 || i >= len(arr) {
-			return nil, false
-		}
-		value = arr[i]
 	}
 	return value, true
+}
+
+// unescape reads a reference token: ~1 is a slash, ~0 a tilde, and no other tilde is allowed.
+func unescape(part string) (string, bool) {
+	for i := range len(part) {
+		if part[i] == '~' && (i+1 == len(part) || part[i+1] != '0' && part[i+1] != '1') {
+			return "", false
+		}
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part), true
+}
+
+// index reads an array index: digits without a leading zero. "-", the element after the last, is never there.
+func index(key string) (int, bool) {
+	if key == "" || len(key) > 1 && key[0] == '0' || strings.Trim(key, "0123456789") != "" {
+		return 0, false
+	}
+	i, err := strconv.Atoi(key)
+	return i, err == nil
 }

@@ -4,6 +4,7 @@
 package turn
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -32,7 +33,8 @@ type State struct {
 	band     int
 	levels   [][]manifest.Runtime // still to run in this band
 	depth    int
-	looked   int // results whose events were matched already
+	looked   int               // results whose events were matched already
+	raised   map[string]raised // by topic: what the runs of this depth were set off by
 	running  map[string]Run
 	runs     int
 	Results  []Result // finished runs, in commit order: level by level, by name inside a level
@@ -49,7 +51,13 @@ type Run struct {
 	Event   *sdk.EmittedEvent // what set off an event run
 	// Upstream are the results this run may see: everything settled in earlier levels and stages.
 	Upstream []Result
-	Needs    []string
+	Needs    [][]string // as Result.Needs
+}
+
+// raised is the emission of a topic that wins at its depth, and everyone who emitted it there.
+type raised struct {
+	event    sdk.EmittedEvent
+	emitters []string
 }
 
 // Input is something that happened to an execution.
@@ -95,6 +103,9 @@ func New(p Plan) State { return State{plan: p, running: map[string]Run{}} }
 func Step(s State, in Input) (State, []Effect) {
 	switch in := in.(type) {
 	case Begin:
+		if s.bands != nil || s.finished {
+			return s, nil // begun, or cancelled before
+		}
 		s.bands = bands(s.plan)
 		s.band = -1
 		return s.next()
@@ -137,16 +148,8 @@ func (s State) finish() (State, []Effect) {
 
 // settleLevel moves the finished level into the results, by name: the order of completion never shows.
 func (s State) settleLevel() State {
-	slices.SortFunc(s.level, func(a, b Result) int {
-		if a.RuntimeID < b.RuntimeID {
-			return -1
-		}
-		if a.RuntimeID > b.RuntimeID {
-			return 1
-		}
-		return 0
-	})
-	s.Results = append(s.Results[:len(s.Results):len(s.Results)], s.level...)
+	level := slices.SortedFunc(slices.Values(s.level), func(a, b Result) int { return cmp.Compare(a.RuntimeID, b.RuntimeID) })
+	s.Results = append(s.Results[:len(s.Results):len(s.Results)], level...)
 	s.level = nil
 	return s
 }
@@ -158,18 +161,21 @@ func (s State) next() (State, []Effect) {
 		s = s.settleLevel()
 		if len(s.levels) == 0 {
 			var followers []manifest.Runtime
-			if followers = s.eventRuntimes(); len(followers) > 0 {
+			if s, followers = s.follow(); len(followers) > 0 {
 				s.depth++
 			} else {
 				s.band++
-				s.depth = 0
+				s.depth, s.raised = 0, nil
 				if s.band >= len(s.bands) {
 					st, fin := s.finish()
 					return st, append(effects, fin...)
 				}
 				followers = s.bands[s.band]
 			}
-			levels, cyclic := Levels(followers)
+			levels, cyclic := Levels(followers, func(n manifest.Need) bool {
+				ok, _ := s.plan.satisfied(n, s.Results)
+				return ok
+			})
 			s.levels = levels
 			for _, r := range cyclic {
 				res := s.skipped(r, SkipCycle)
@@ -182,7 +188,7 @@ func (s State) next() (State, []Effect) {
 		s.levels = s.levels[1:]
 		running := map[string]Run{}
 		for _, r := range level {
-			skip, needs := gate(r, s.Results, s.plan.Active, s.plan.Session)
+			skip, needs := s.plan.gate(r, s.Results)
 			if skip != "" {
 				res := s.skipped(r, skip)
 				s.level = append(s.level, res)
@@ -190,7 +196,11 @@ func (s State) next() (State, []Effect) {
 				continue
 			}
 			s.runs++
-			run := Run{RunID: s.plan.RunID(r.ID, s.runs), Runtime: r, Inputs: Bind(r, s.Results), Event: s.cause(r), Upstream: s.Results, Needs: needs}
+			run := Run{RunID: s.plan.RunID(r.ID, s.runs), Runtime: r, Inputs: Bind(r, s.Results), Upstream: s.Results, Needs: needs}
+			if cause, ok := s.raised[r.Schedule.Topic]; ok && r.Schedule.Trigger == manifest.TriggerEvent {
+				run.Event = &cause.event
+				run.Needs = append(run.Needs, cause.emitters)
+			}
 			running[run.RunID] = run
 			effects = append(effects, StartRun{run})
 		}
@@ -208,51 +218,45 @@ func (s State) skipped(r manifest.Runtime, reason string) Result {
 	}
 }
 
-// eventRuntimes gives the event runtimes that topics raised since the last look set off, each once in an execution; the
-// first emission of a topic wins, failed runs raise nothing (seed: turn-pipeline.txt §4.3; reference: plugins.md §7.4).
-func (s *State) eventRuntimes() []manifest.Runtime {
-	if s.plan.Phase == projections.PhaseSetup || s.depth >= MaxEventDepth || s.band < 0 {
-		return nil
+// follow gives the event runtimes that the topics raised since the last look set off, each once in an execution. At each
+// depth the first emission of a topic wins; failed runs raise nothing; what is raised beyond MaxEventDepth sets off nobody
+// (seed: turn-pipeline.txt §4.3; reference: plugins.md §7.4).
+func (s State) follow() (State, []manifest.Runtime) {
+	fresh := s.Results[s.looked:]
+	s.looked = len(s.Results)
+	s.raised = map[string]raised{}
+	if s.plan.Phase == projections.PhaseSetup || s.depth >= MaxEventDepth {
+		return s, nil
 	}
 	var topics []string
-	for _, r := range s.Results[s.looked:] {
+	for _, r := range fresh {
 		if !r.Committable() {
 			continue
 		}
 		for _, e := range r.Events {
-			topics = append(topics, e.Topic)
+			won, known := s.raised[e.Topic]
+			if !known {
+				won.event = e
+				topics = append(topics, e.Topic)
+			}
+			if !slices.Contains(won.emitters, r.RuntimeID) {
+				won.emitters = append(won.emitters, r.RuntimeID)
+			}
+			s.raised[e.Topic] = won
 		}
-	}
-	s.looked = len(s.Results)
-	if len(topics) == 0 {
-		return nil
 	}
 	var out []manifest.Runtime
 	for _, r := range s.plan.Active {
-		if r.Schedule.Trigger == manifest.TriggerEvent && ShouldTrigger(r, s.plan.Session, s.plan.LogicalTurn, topics) && !s.ran(r.ID) {
+		if r.Schedule.Trigger == manifest.TriggerEvent && !r.Schedule.SubagentOnly && ShouldTrigger(r, s.plan.Session, s.plan.LogicalTurn, topics) && !s.ran(r.ID) {
 			out = append(out, r)
 		}
 	}
 	slices.SortFunc(out, byID)
-	return out
+	return s, out
 }
 
 func (s State) ran(id string) bool {
 	return slices.ContainsFunc(s.Results, func(r Result) bool { return r.RuntimeID == id })
-}
-
-func (s State) cause(r manifest.Runtime) *sdk.EmittedEvent {
-	if r.Schedule.Trigger != manifest.TriggerEvent {
-		return nil
-	}
-	for _, res := range s.Results {
-		for _, e := range res.Events {
-			if res.Committable() && e.Topic == r.Schedule.Topic {
-				return &e
-			}
-		}
-	}
-	return nil
 }
 
 // bands gives the selected runtimes by stage, in the order the stages run.

@@ -25,6 +25,18 @@ const (
 	SkipCycle      = "dependency-cycle"
 )
 
+// HandlerSkip is the skip reason of a function that reports "skipped" itself, "handler" when it gives none. A reason of the
+// kernel's in a plugin's mouth stays the plugin's.
+func HandlerSkip(reason string) string {
+	switch reason {
+	case "":
+		return "handler"
+	case SkipGuard, SkipDependency, SkipInput, SkipCycle:
+		return "handler: " + reason
+	}
+	return reason
+}
+
 // Usage adds up what a run cost.
 type Usage struct {
 	InputTokens       int `json:"inputTokens"`
@@ -64,14 +76,25 @@ type Result struct {
 	Done      bool   // the completion signal of a setup runtime
 	Draft     string // partial prose of a failed story run
 	Usage     Usage
-	// Needs are the runs that must commit for this one to: turn-scoped needs and required inputs.
-	Needs []string // runtime ids
+	// Needs are the runs this one depends on at the commit: of each group of runtime ids one must be committed. They come
+	// from turn-scoped needs, required inputs, and the emitters of the event that set it off (reference:
+	// api-and-protocol.md §4.6, "Hard dependencies").
+	Needs [][]string
 }
 
-// Committable says whether the run's proposals may be committed: success, or writes of its own guard.
+// Committable says whether the run's proposals may be committed: success, or what was written before its guard or its
+// handler skipped it (seed: tools.txt, "For a runtime whose result is success / skipped, the buffered proposals are
+// committed").
 func (r Result) Committable() bool {
-	return r.Status == Succeeded || (r.Status == Skipped && r.SkipReason == SkipGuard)
+	if r.Status == Skipped {
+		return r.SkipReason != SkipDependency && r.SkipReason != SkipInput && r.SkipReason != SkipCycle
+	}
+	return r.Status == Succeeded
 }
 
-// Satisfies says whether the run counts as having happened for those that need it.
-func (r Result) Satisfies() bool { return r.Committable() }
+// Satisfies says whether the run counts as having happened for those that need it: success, or its guard's answer in its
+// place. Any other skip does not (seed: turn-pipeline.txt, "A skipped result caused by a failed dependency does not satisfy
+// the dependency").
+func (r Result) Satisfies() bool {
+	return r.Status == Succeeded || r.Status == Skipped && r.SkipReason == SkipGuard
+}

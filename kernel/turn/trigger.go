@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/covel/covel/plugins/manifest"
@@ -8,8 +9,12 @@ import (
 )
 
 // SelectTriggered gives the runtimes that run by themselves in an execution, by id. Setup runtimes are taken from the
-// setup mirror and bypass ShouldTrigger (seed: turn-pipeline.txt §4.3).
+// setup mirror and bypass ShouldTrigger (seed: turn-pipeline.txt §4.3). In a session that is paused or has ended it gives
+// nothing (§2.1, "Pause and end").
 func SelectTriggered(active []manifest.Runtime, s projections.Session, phase string, logicalTurn int) []manifest.Runtime {
+	if s.Status == projections.StatusPaused || s.Status == projections.StatusEnded {
+		return nil
+	}
 	var out []manifest.Runtime
 	for _, r := range active {
 		if r.Schedule.SubagentOnly || r.Schedule.Trigger == manifest.TriggerManual || r.Schedule.Trigger == manifest.TriggerEvent {
@@ -56,12 +61,4 @@ func ShouldTrigger(r manifest.Runtime, s projections.Session, logicalTurn int, t
 	}
 }
 
-func byID(a, b manifest.Runtime) int {
-	switch {
-	case a.ID < b.ID:
-		return -1
-	case a.ID > b.ID:
-		return 1
-	}
-	return 0
-}
+func byID(a, b manifest.Runtime) int { return cmp.Compare(a.ID, b.ID) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,13 +28,13 @@ func Apply(w sdk.World, p sdk.Proposal) (sdk.World, error) {
 	switch p.Type {
 	case sdk.CharacterSchemaSet{}.ProposalType():
 		var set sdk.CharacterSchemaSet
-		if err := decode(p.Payload, &set); err != nil {
+		if _, err := ReadPayload(p.Payload, &set); err != nil {
 			return w, err
 		}
 		return applySchema(w, set)
 	case sdk.CharacterUpsert{}.ProposalType():
 		var up sdk.CharacterUpsert
-		if err := decode(p.Payload, &up); err != nil {
+		if _, err := ReadPayload(p.Payload, &up); err != nil {
 			return w, err
 		}
 		return applyUpsert(w, up)
@@ -50,32 +52,21 @@ func Overlay(w sdk.World, proposals []sdk.Proposal) sdk.World {
 	return w
 }
 
-func decode(b json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return reject("payload: %v", err)
-	}
-	return nil
-}
-
 // applySchema replaces the character schema; the kernel raises the version. Existing characters must fit the new one.
 func applySchema(w sdk.World, set sdk.CharacterSchemaSet) (sdk.World, error) {
-	seen := map[string]bool{}
+	next := sdk.CharacterSchema{Version: w.Schema.Version + 1, Attributes: set.Attributes}
 	for _, t := range set.Types {
-		if t = strings.TrimSpace(t); t == "" || t == PlayerType || seen[t] {
+		if t = strings.TrimSpace(t); t == "" || strings.EqualFold(t, PlayerType) || slices.Contains(next.Types, t) {
 			return w, reject("types: %q is empty, reserved or named twice", t)
 		}
-		seen[t] = true
+		next.Types = append(next.Types, t)
 	}
-	ids := map[string]bool{}
-	for _, a := range set.Attributes {
-		if a.ID == "" || ids[a.ID] {
-			return w, reject("attributes: id %q is empty or named twice", a.ID)
-		}
-		ids[a.ID] = true
+	if len(next.Types) == 0 {
+		next.Types = slices.Clone(defaultTypes)
 	}
-	next := sdk.CharacterSchema{Version: w.Schema.Version + 1, Types: set.Types, Attributes: set.Attributes}
+	if err := checkAttributes("attributes", set.Attributes); err != nil {
+		return w, err
+	}
 	for _, c := range w.Characters {
 		if err := checkCharacter(next, c); err != nil {
 			return w, err
@@ -85,45 +76,48 @@ func applySchema(w sdk.World, set sdk.CharacterSchemaSet) (sdk.World, error) {
 	return w, nil
 }
 
-// applyUpsert materialises one character write (seed: tools.txt, "character.upsert").
+// defaultTypes are the character types of a schema that names none (reference: worlds-and-story.md §12.2).
+var defaultTypes = []string{"npc", "companion"}
+
+var attributeTypes = []string{sdk.AttrString, sdk.AttrNumber, sdk.AttrBoolean, sdk.AttrEnum, sdk.AttrArray, sdk.AttrObject, sdk.AttrMap}
+
+func checkAttributes(at string, attributes []sdk.AttributeDef) error {
+	seen := map[string]bool{}
+	for i, a := range attributes {
+		switch {
+		case a.ID == "" || seen[a.ID]:
+			return reject("%s[%d].id: %q is empty or named twice", at, i, a.ID)
+		case !slices.Contains(attributeTypes, a.Type):
+			return reject("%s[%d].type: %q is none of %s", at, i, a.Type, strings.Join(attributeTypes, ", "))
+		case a.Min != nil && a.Max != nil && *a.Min > *a.Max:
+			return reject("%s[%d]: min is above max", at, i)
+		}
+		seen[a.ID] = true
+		if err := checkAttributes(fmt.Sprintf("%s[%d].subSchema", at, i), a.SubSchema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyUpsert materialises one character write (seed: tools.txt, "Which data is read", "character.upsert").
 func applyUpsert(w sdk.World, up sdk.CharacterUpsert) (sdk.World, error) {
 	if up.ID == "" || strings.TrimSpace(up.Name) == "" {
 		return w, reject("id and name must not be empty")
 	}
 	at := slices.IndexFunc(w.Characters, func(c sdk.Character) bool { return c.ID == up.ID })
 	var next sdk.Character
-	if up.ExpectedVersion != nil {
-		if at < 0 {
-			return w, reject("character %q does not exist, so it has no version %d to change", up.ID, *up.ExpectedVersion)
-		}
-		live := w.Characters[at]
-		if *up.ExpectedVersion > live.Version {
-			return w, reject("character %q is at version %d, the change expects %d", up.ID, live.Version, *up.ExpectedVersion)
-		}
-		next = live
-		next.Version++
-		if up.Aliases != nil {
-			next.Aliases = up.Aliases
-		}
-		if up.Description != nil {
-			next.Description = *up.Description
-		}
-		fields, err := patchFields(live.Fields, up.Fields)
-		if err != nil {
-			return w, err
-		}
-		next.Fields = fields
-	} else {
-		next = sdk.Character{ID: up.ID, Name: strings.TrimSpace(up.Name), Aliases: up.Aliases, Type: up.Type, Version: max(up.Version, 1)}
-		if next.Type == "" {
-			next.Type = "npc"
-		}
-		if up.Description != nil {
-			next.Description = *up.Description
-		}
-		if len(up.Fields) > 0 && string(up.Fields) != "null" {
-			next.Fields = up.Fields
-		}
+	var err error
+	switch {
+	case up.ExpectedVersion == nil:
+		next, err = replacement(up)
+	case at < 0:
+		err = reject("character %q does not exist, so it has no version %d to change", up.ID, *up.ExpectedVersion)
+	default:
+		next, err = patched(w.Characters[at], up)
+	}
+	if err != nil {
+		return w, err
 	}
 	if err := checkCharacter(w.Schema, next); err != nil {
 		return w, err
@@ -142,29 +136,81 @@ func applyUpsert(w sdk.World, up sdk.CharacterUpsert) (sdk.World, error) {
 	return w, nil
 }
 
-// patchFields merges object fields shallowly; null as a whole clears them, anything else replaces them.
-func patchFields(live, patch json.RawMessage) (json.RawMessage, error) {
-	if len(patch) == 0 {
-		return live, nil
+// replacement is the whole character as a write without expectedVersion says: what it leaves out is not kept.
+func replacement(up sdk.CharacterUpsert) (sdk.Character, error) {
+	if up.Version < 0 || up.Version > math.MaxInt32 {
+		return sdk.Character{}, reject("version %d is no version", up.Version)
 	}
-	if string(bytes.TrimSpace(patch)) == "null" {
-		return nil, nil
+	next := sdk.Character{ID: up.ID, Name: strings.TrimSpace(up.Name), Type: up.Type, Version: max(up.Version, 1)}
+	if sdk.NameKey(next.Name) == "" {
+		return next, reject("the name %q has nothing to call somebody by", next.Name)
 	}
-	var old, change map[string]any
-	if json.Unmarshal(patch, &change) != nil {
-		return patch, nil
+	next.Aliases = aliases(next.Name, up.Aliases)
+	if next.Type == "" {
+		next.Type = "npc"
 	}
-	if len(live) == 0 || json.Unmarshal(live, &old) != nil || old == nil {
-		return patch, nil
+	if up.Description != nil {
+		next.Description = *up.Description
 	}
-	for k, v := range change {
-		old[k] = v
+	if !isNull(up.Fields) {
+		next.Fields = up.Fields
 	}
-	b, err := json.Marshal(old)
-	if err != nil {
-		return nil, reject("fields: %v", err)
+	return next, nil
+}
+
+// patched is the live character with the changes of a write that expects a version. Name and type stay; a live version
+// above the expected one is no conflict: writes of parallel runs compose, the same field goes to the later one.
+func patched(live sdk.Character, up sdk.CharacterUpsert) (sdk.Character, error) {
+	if *up.ExpectedVersion > live.Version {
+		return live, reject("character %q is at version %d, the change expects %d", up.ID, live.Version, *up.ExpectedVersion)
 	}
-	return b, nil
+	next := live
+	next.Version++
+	if up.Aliases != nil {
+		next.Aliases = aliases(live.Name, up.Aliases)
+	}
+	if up.Description != nil {
+		next.Description = *up.Description
+	}
+	switch {
+	case len(up.Fields) == 0: // not given
+	case isNull(up.Fields):
+		next.Fields = nil
+	default:
+		next.Fields = merged(live.Fields, up.Fields)
+	}
+	return next, nil
+}
+
+// aliases drops what says nothing new: an alias that is the name, or another alias, in other letters.
+func aliases(name string, given []string) []string {
+	known := []string{"", sdk.NameKey(name)}
+	var out []string
+	for _, a := range given {
+		if k := sdk.NameKey(a); !slices.Contains(known, k) {
+			known = append(known, k)
+			out = append(out, strings.TrimSpace(a))
+		}
+	}
+	return out
+}
+
+func isNull(b json.RawMessage) bool { return len(b) == 0 || string(bytes.TrimSpace(b)) == "null" }
+
+// merged is a shallow merge of objects; anything else replaces the whole. Values that are not changed keep their bytes.
+func merged(live, patch json.RawMessage) json.RawMessage {
+	var old, change map[string]json.RawMessage
+	if json.Unmarshal(patch, &change) != nil || json.Unmarshal(live, &old) != nil || old == nil {
+		return patch
+	}
+	maps.Copy(old, change)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(old) != nil {
+		return patch // all values were just read
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func checkCharacter(schema sdk.CharacterSchema, c sdk.Character) error {

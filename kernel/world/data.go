@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pkg/errors"
+
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
 	"github.com/covel/covel/projections"
 )
-
-// MaxRecordBytes is the largest plugin-data value, in bytes of JSON (seed: tools.txt, "Size limit for one record").
-const MaxRecordBytes = 256 << 10
 
 // Data is one plugin's view of its own records inside a run: committed values, below the writes of completed upstream
 // runs of the same plugin, below the run's own buffer (seed: turn-pipeline.txt, "When the data a runtime reads was
@@ -45,7 +45,7 @@ func (d *Data) Overlay(proposals []sdk.Proposal) {
 
 func (d *Data) put(w sdk.PluginDataWrite) {
 	v := w.Value
-	if len(v) == 0 || string(v) == "null" {
+	if isNull(v) {
 		v = nil
 	}
 	d.overlay[w.Namespace+"\x00"+w.Key] = v
@@ -94,56 +94,80 @@ func (d *Data) Set(namespace, key string, value any) error {
 	return nil
 }
 
-// Buffered gives the run's own writes in order.
-func (d *Data) Buffered() []sdk.PluginDataWrite { return d.writes }
-
-// DataWrites gives the record writes of a plugin.data proposal of any kind; none for other proposals.
-func DataWrites(p sdk.Proposal) ([]sdk.PluginDataWrite, error) {
-	switch p.Type {
-	case sdk.PluginDataWrite{}.ProposalType():
-		var w sdk.PluginDataWrite
-		if err := decode(p.Payload, &w); err != nil {
-			return nil, err
-		}
-		return []sdk.PluginDataWrite{w}, CheckDataWrite(w)
-	case sdk.PluginDataBatch{}.ProposalType():
-		var b sdk.PluginDataBatch
-		if err := decode(p.Payload, &b); err != nil {
-			return nil, err
-		}
-		if len(b.Items) == 0 {
-			return nil, reject("items must not be empty")
-		}
-		for _, w := range b.Items {
-			if err := CheckDataWrite(w); err != nil {
-				return nil, err
-			}
-		}
-		return b.Items, nil
-	case sdk.PluginDataDelete{}.ProposalType():
-		var del sdk.PluginDataDelete
-		if err := decode(p.Payload, &del); err != nil {
-			return nil, err
-		}
-		w := sdk.PluginDataWrite{Namespace: del.Namespace, Key: del.Key}
-		return []sdk.PluginDataWrite{w}, CheckDataWrite(w)
-	}
-	return nil, nil
+// Take gives the run's own writes since the last Take, in order. They stay visible.
+func (d *Data) Take() []sdk.PluginDataWrite {
+	writes := d.writes
+	d.writes = nil
+	return writes
 }
 
-// CheckDataWrite holds a write against the rules for every writer (reference: plugins.md §13.2).
+// DataWrites gives the record writes of a plugin.data proposal of any kind; none for other proposals. A write that breaks a
+// rule fails the whole proposal.
+func DataWrites(p sdk.Proposal) ([]sdk.PluginDataWrite, error) {
+	var writes []sdk.PluginDataWrite
+	var read any
+	var one sdk.PluginDataWrite
+	var batch sdk.PluginDataBatch
+	var del sdk.PluginDataDelete
+	switch p.Type {
+	case one.ProposalType():
+		read = &one
+	case batch.ProposalType():
+		read = &batch
+	case del.ProposalType():
+		read = &del
+	default:
+		return nil, nil
+	}
+	if _, err := ReadPayload(p.Payload, read); err != nil {
+		return nil, err
+	}
+	switch p.Type {
+	case one.ProposalType():
+		writes = []sdk.PluginDataWrite{one}
+	case batch.ProposalType():
+		writes = batch.Items
+		if len(writes) == 0 {
+			return nil, reject("items must not be empty")
+		}
+	case del.ProposalType():
+		return []sdk.PluginDataWrite{{Namespace: del.Namespace, Key: del.Key}}, checkKey(del.Namespace, del.Key)
+	}
+	for _, w := range writes {
+		if err := CheckDataWrite(w); err != nil {
+			return nil, err
+		}
+	}
+	return writes, nil
+}
+
+// CheckDataWrite holds a write against the rules for every writer (reference: plugins.md §13.2). The value null removes the
+// record; to leave it out is a mistake.
 func CheckDataWrite(w sdk.PluginDataWrite) error {
+	if err := checkKey(w.Namespace, w.Key); err != nil {
+		return err
+	}
 	switch {
-	case w.Namespace == "" || w.Key == "":
-		return reject("plugin data needs a namespace and a key")
-	case strings.ContainsRune(w.Namespace, 0) || strings.ContainsRune(w.Key, 0):
-		return reject("plugin data namespace and key must not contain U+0000")
-	case strings.HasPrefix(w.Namespace, "_") && !strings.HasPrefix(w.Namespace, "_hidden."):
-		return reject("namespace %q is reserved", w.Namespace)
-	case len(w.Value) > MaxRecordBytes:
-		return reject("value of %s/%s has %d bytes, the limit is %d: split it or keep less", w.Namespace, w.Key, len(w.Value), MaxRecordBytes)
-	case len(w.Value) > 0 && !json.Valid(w.Value):
+	case len(w.Value) == 0:
+		return reject("value of %s/%s is missing; null removes a record", w.Namespace, w.Key)
+	case len(w.Value) > tools.MaxDataBytes:
+		return reject("value of %s/%s has %d bytes, the limit is %d: split it or keep less", w.Namespace, w.Key, len(w.Value), tools.MaxDataBytes)
+	case !json.Valid(w.Value):
 		return reject("value of %s/%s is not JSON", w.Namespace, w.Key)
+	}
+	return checkNumbers("value of "+w.Namespace+"/"+w.Key, w.Value)
+}
+
+func checkKey(namespace, key string) error {
+	if err := tools.CheckDataKey(namespace, key); err != nil {
+		var known *sdk.ToolError
+		if errors.As(err, &known) {
+			return reject("%s", known.Message)
+		}
+		return err
+	}
+	if strings.ContainsRune(namespace, 0) || strings.ContainsRune(key, 0) {
+		return reject("plugin data namespace and key must not contain U+0000")
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func ShortID(prefix, label, sessionID string, taken func(string) bool) string {
 	return id
 }
 
-// slugOf keeps letters a–z and digits, without marks, parted by single hyphens, at most 32 of them.
+// slugOf keeps letters a–z and digits, without marks, parted by single hyphens, at most 32 of them; "" for a label with
+// letters of another script.
 func slugOf(label string) string {
 	var b strings.Builder
 	gap := false
@@ -38,7 +39,7 @@ func slugOf(label string) string {
 			gap = false
 			b.WriteRune(r)
 		case unicode.Is(unicode.Mn, r):
-		case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), unicode.Is(unicode.Hangul, r):
+		case unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r), unicode.IsNumber(r):
 			return "" // a slug of the rest would name somebody else
 		default:
 			gap = true

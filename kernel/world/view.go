@@ -4,6 +4,7 @@ package world
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/covel/covel/plugins/sdk"
@@ -11,15 +12,22 @@ import (
 	"github.com/covel/covel/worlds"
 )
 
-// View gives the committed world of a session; pack is the world as the session stored it.
+// View gives the committed world of a session; pack is the world as the session stored it. It shares nothing with them
+// that a plugin could write to.
 func View(s projections.State, pack worlds.View) sdk.World {
 	w := Actors(s)
-	w.Record, w.DeclaredSchema, w.Schema = pack.Record, pack.DeclaredSchema, Schema(s.Characters)
+	w.Record, w.Schema = pack.Record, Schema(s.Characters)
+	w.Record.Tags, w.Record.Metadata = slices.Clone(pack.Record.Tags), maps.Clone(pack.Record.Metadata)
+	if pack.DeclaredSchema != nil {
+		w.DeclaredSchema = &sdk.CharacterSchema{
+			Version: pack.DeclaredSchema.Version, Types: slices.Clone(pack.DeclaredSchema.Types), Attributes: slices.Clone(pack.DeclaredSchema.Attributes),
+		}
+	}
 	w.Lorebook = make([]sdk.LorebookEntry, 0, len(s.Lorebook))
 	for _, e := range s.Lorebook {
 		enabled := e.Enabled
 		entry := sdk.LorebookEntry{
-			ID: e.ID, Keys: e.Keys, Content: e.Content, Strategy: e.Strategy, Position: e.Position,
+			ID: e.ID, Keys: slices.Clone(e.Keys), Content: e.Content, Strategy: e.Strategy, Position: e.Position,
 			InsertionOrder: int(e.InsertionOrder), Enabled: &enabled,
 		}
 		if len(e.Extra) > 0 {
@@ -40,6 +48,7 @@ func Actors(s projections.State) sdk.World {
 		w.Characters = append(w.Characters, Character(c))
 	}
 	for _, seat := range s.Session.Seats {
+		seat.CharacterIDs = slices.Clone(seat.CharacterIDs)
 		w.Seats = append(w.Seats, sdk.Seat(seat))
 	}
 	return w
@@ -47,7 +56,7 @@ func Actors(s projections.State) sdk.World {
 
 // Schema gives the committed character schema; Version 0 when there is none.
 func Schema(c projections.Characters) sdk.CharacterSchema {
-	schema := sdk.CharacterSchema{Version: int(c.SchemaVersion), Types: c.Types}
+	schema := sdk.CharacterSchema{Version: int(c.SchemaVersion), Types: slices.Clone(c.Types)}
 	if len(c.Attributes) > 0 {
 		_ = json.Unmarshal(c.Attributes, &schema.Attributes) // checked at the commit
 	}
@@ -57,8 +66,8 @@ func Schema(c projections.Characters) sdk.CharacterSchema {
 // Character gives a committed record as plugins see it.
 func Character(c projections.Character) sdk.Character {
 	return sdk.Character{
-		ID: c.ID, Name: c.Name, Aliases: c.Aliases, Type: c.Type, Description: c.Description,
-		Fields: json.RawMessage(c.Fields), Version: int(c.Version),
+		ID: c.ID, Name: c.Name, Aliases: slices.Clone(c.Aliases), Type: c.Type, Description: c.Description,
+		Fields: slices.Clone(json.RawMessage(c.Fields)), Version: int(c.Version),
 	}
 }
 

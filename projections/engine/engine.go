@@ -32,16 +32,25 @@ type Target interface {
 	// Apply writes the rows of a batch and moves the checkpoint from → to in one transaction; ErrFenced, and nothing
 	// written, when the checkpoint is not at from.
 	Apply(ctx context.Context, from, to Checkpoint, batch []events.Recorded) error
+	// Sweep forgets, for good, what the tables hold of streams that are there no more: the log does not tell of a deletion.
+	Sweep(ctx context.Context, exists func(stream string) (bool, error)) error
 }
 
 // maxBatch is how many events one transaction takes while catching up.
 const maxBatch = 500
 
 // CatchUp brings a target to the head the log has now. A checkpoint of another log, or of another life of it, starts over.
+// A batch never cuts an append in two.
 func CatchUp(ctx context.Context, store events.Store, t Target) (Checkpoint, error) {
 	at, err := verified(ctx, store, t)
 	if err != nil {
 		return at, err
+	}
+	if err := t.Sweep(ctx, func(stream string) (bool, error) {
+		v, err := store.StreamVersion(ctx, stream)
+		return v > 0, err
+	}); err != nil {
+		return at, errors.Wrap(err, "forget deleted streams")
 	}
 	var batch []events.Recorded
 	flush := func() error {
@@ -109,31 +118,40 @@ func follow(ctx context.Context, store events.Store, t Target) error {
 // endsAppend says whether an event is the last of its append: a batch never cuts one.
 func endsAppend(r events.Recorded) bool { return uint64(r.Version) >= r.Metadata.GetAppendEnd() }
 
+// verified reads the checkpoint and holds it against the log; one that does not belong to it starts over.
 func verified(ctx context.Context, store events.Store, t Target) (Checkpoint, error) {
 	at, err := t.Checkpoint(ctx)
 	if err != nil {
 		return at, errors.Wrap(err, "read the checkpoint")
 	}
 	if at.LogID == store.LogID() {
-		if at.Position == 0 {
-			return at, nil
-		}
-		head, err := store.Head(ctx)
-		if err != nil {
-			return at, errors.Wrap(err, "read the head of the log")
-		}
-		if at.Position <= head {
-			for r, err := range store.ReadAll(ctx, at.Position-1) {
-				if err != nil {
-					return at, errors.Wrap(err, "read the log")
-				}
-				if r.Position != at.Position || r.ID == at.LastID { // the event itself may be gone with its session
-					return at, nil
-				}
-				break
-			}
+		stands, err := stands(ctx, store, at)
+		if err != nil || stands {
+			return at, err
 		}
 	}
 	fresh := Checkpoint{LogID: store.LogID()}
 	return fresh, errors.Wrap(t.Reset(ctx, fresh.LogID), "reset the read models")
+}
+
+// stands says whether the log still has at a checkpoint's position the event it was made at, or none because its stream was
+// deleted.
+func stands(ctx context.Context, store events.Store, at Checkpoint) (bool, error) {
+	if at.Position == 0 {
+		return true, nil
+	}
+	head, err := store.Head(ctx)
+	if err != nil {
+		return false, errors.Wrap(err, "read the head of the log")
+	}
+	if at.Position > head {
+		return false, nil
+	}
+	for r, err := range store.ReadAll(ctx, at.Position-1) {
+		if err != nil {
+			return false, errors.Wrap(err, "read the log")
+		}
+		return r.Position != at.Position || r.ID == at.LastID, nil
+	}
+	return true, nil
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"database/sql"
+	"runtime/debug"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -11,6 +12,9 @@ import (
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/projections/engine"
 )
+
+// streamPrefix begins the name of a session's stream; what follows is the session's id.
+const streamPrefix = "session-"
 
 // Apply implements engine.Target. A session whose event cannot be folded is parked with the reason: its later events wait,
 // every other session goes on.
@@ -41,23 +45,24 @@ type projector struct {
 	ctx    context.Context
 	tx     *sql.Tx
 	folds  map[string]projections.Rows
-	parked map[string]bool
+	parked map[string]bool // or forgotten
 }
 
 func (p *projector) event(r events.Recorded) error {
-	id, ok := strings.CutPrefix(r.Stream, "session-")
+	id, ok := strings.CutPrefix(r.Stream, streamPrefix)
 	if !ok {
 		return nil
 	}
 	fold, err := p.fold(id)
+	if errors.Is(err, projections.ErrStaleSnapshot) {
+		return p.park(id, r.Position, errors.Wrap(err, "the row of the session is damaged"))
+	}
 	if err != nil || p.parked[id] || r.Version <= fold.Version() { // an event delivered twice changes nothing
 		return err
 	}
-	next, messages, err := fold.Apply(r)
+	next, messages, err := apply(fold, r)
 	if err != nil {
-		p.parked[id] = true
-		_, err = p.tx.ExecContext(p.ctx, `INSERT OR REPLACE INTO parked (session, position, error) VALUES (?, ?, ?)`, id, int64(r.Position), err.Error())
-		return errors.Wrapf(err, "park session %s", id)
+		return p.park(id, r.Position, err)
 	}
 	p.folds[id] = next
 	for _, msg := range messages {
@@ -73,15 +78,37 @@ func (p *projector) event(r events.Recorded) error {
 	return nil
 }
 
+// apply folds an event; a panic of the fold is an error that holds the stack.
+func apply(fold projections.Rows, r events.Recorded) (next projections.Rows, messages []projections.Message, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.Errorf("fold %s version %d: panic: %v\n%s", r.Stream, r.Version, v, debug.Stack())
+		}
+	}()
+	return foldEvent(fold, r)
+}
+
+// foldEvent is projections.Rows.Apply; a test stands in for a fold that panics.
+var foldEvent = projections.Rows.Apply
+
+// park takes a session out of the projection, with the event it cannot get past and the reason.
+func (p *projector) park(id string, at events.Position, reason error) error {
+	p.parked[id] = true
+	_, err := p.tx.ExecContext(p.ctx, `INSERT OR REPLACE INTO parked (session, position, error) VALUES (?, ?, ?)`, id, int64(at), reason.Error())
+	return errors.Wrapf(err, "park session %s", id)
+}
+
+// fold gives what is known of a session so far. Of one that is parked or forgotten nothing is asked any more.
 func (p *projector) fold(id string) (projections.Rows, error) {
 	if f, ok := p.folds[id]; ok || p.parked[id] {
 		return f, nil
 	}
-	var parked int
-	if err := p.tx.QueryRowContext(p.ctx, `SELECT count(*) FROM parked WHERE session = ?`, id).Scan(&parked); err != nil {
+	var parked bool
+	if err := p.tx.QueryRowContext(p.ctx, `SELECT EXISTS (SELECT 1 FROM parked WHERE session = ?1) OR EXISTS (SELECT 1 FROM forgotten WHERE session = ?1)`,
+		id).Scan(&parked); err != nil {
 		return projections.Rows{}, errors.Wrap(err, "read parked sessions")
 	}
-	if parked > 0 {
+	if parked {
 		p.parked[id] = true
 		return projections.Rows{}, nil
 	}
@@ -114,11 +141,13 @@ func (p *projector) save() error {
 	return nil
 }
 
-// Forget removes a deleted session from the tables.
+// Forget removes a deleted session from the tables, for good: events of it that are still on their way change nothing. An
+// id is never used again.
 func (m *ReadModels) Forget(ctx context.Context, sessionID string) error {
 	return m.tx(ctx, func(tx *sql.Tx) error {
 		for _, q := range []string{
-			`DELETE FROM sessions WHERE id = ?`, `DELETE FROM messages WHERE session = ?`, `DELETE FROM parked WHERE session = ?`, `DELETE FROM snapshots WHERE session = ?`,
+			`DELETE FROM sessions WHERE id = ?`, `DELETE FROM messages WHERE session = ?`, `DELETE FROM parked WHERE session = ?`,
+			`DELETE FROM snapshots WHERE session = ?`, `INSERT OR IGNORE INTO forgotten (session) VALUES (?)`,
 		} {
 			if _, err := tx.ExecContext(ctx, q, sessionID); err != nil {
 				return errors.Wrapf(err, "forget session %s", sessionID)
@@ -126,4 +155,23 @@ func (m *ReadModels) Forget(ctx context.Context, sessionID string) error {
 		}
 		return nil
 	})
+}
+
+// Sweep implements engine.Target: a crash between the deletion of a stream and Forget leaves rows of a session that is no
+// more.
+func (m *ReadModels) Sweep(ctx context.Context, exists func(stream string) (bool, error)) error {
+	ids, err := m.ids(ctx, `SELECT id FROM sessions UNION SELECT session FROM parked UNION SELECT session FROM snapshots`)
+	if err != nil {
+		return errors.Wrap(err, "list sessions")
+	}
+	for _, id := range ids {
+		there, err := exists(streamPrefix + id)
+		if err == nil && !there {
+			err = m.Forget(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/covel/covel/projections"
 )
 
-// Sessions lists all sessions, newest activity first.
+// Sessions lists all sessions, newest activity first. A row that cannot be read is left out: it is of another version of
+// these folds and about to be rebuilt, or damaged and then named by Parked as soon as its session goes on.
 func (m *ReadModels) Sessions(ctx context.Context) ([]projections.Session, error) {
 	rows, err := m.read.QueryContext(ctx, `SELECT fold FROM sessions ORDER BY updated_at DESC, id`)
 	if err != nil {
@@ -24,13 +25,38 @@ func (m *ReadModels) Sessions(ctx context.Context) ([]projections.Session, error
 		if err := rows.Scan(&b); err != nil {
 			return nil, errors.Wrap(err, "list sessions")
 		}
-		f, err := projections.DecodeRows(b)
-		if err != nil {
-			return nil, errors.Wrap(err, "list sessions")
+		if f, err := projections.DecodeRows(b); err == nil {
+			out = append(out, f.Session())
 		}
-		out = append(out, f.Session())
 	}
 	return out, errors.Wrap(rows.Err(), "list sessions")
+}
+
+// Parked is a session whose projection stopped at an event.
+type Parked struct {
+	SessionID string
+	Position  uint64 // of the event
+	Error     string // why; with the stack when it was a panic
+}
+
+// Parked lists the sessions that are parked, by id.
+func (m *ReadModels) Parked(ctx context.Context) ([]Parked, error) {
+	rows, err := m.read.QueryContext(ctx, `SELECT session, position, error FROM parked ORDER BY session`)
+	if err != nil {
+		return nil, errors.Wrap(err, "list parked sessions")
+	}
+	defer rows.Close()
+	var out []Parked
+	for rows.Next() {
+		var p Parked
+		var position int64
+		if err := rows.Scan(&p.SessionID, &position, &p.Error); err != nil {
+			return nil, errors.Wrap(err, "list parked sessions")
+		}
+		p.Position = uint64(position)
+		out = append(out, p)
+	}
+	return out, errors.Wrap(rows.Err(), "list parked sessions")
 }
 
 // Messages gives at most limit messages of a session before a stream version (0: the newest), oldest first.
@@ -39,7 +65,7 @@ func (m *ReadModels) Messages(ctx context.Context, sessionID string, before uint
 		before = math.MaxInt64
 	}
 	rows, err := m.read.QueryContext(ctx,
-		`SELECT body FROM messages WHERE session = ? AND version < ? ORDER BY version DESC LIMIT ?`, sessionID, int64(before), limit)
+		`SELECT body FROM messages WHERE session = ? AND version < ? ORDER BY version DESC LIMIT ?`, sessionID, int64(before), max(limit, 0))
 	if err != nil {
 		return nil, errors.Wrapf(err, "read messages of session %s", sessionID)
 	}
@@ -63,15 +89,16 @@ func (m *ReadModels) Messages(ctx context.Context, sessionID string, before uint
 // keptSnapshots is how many snapshots a session keeps.
 const keptSnapshots = 3
 
-// Save keeps a snapshot of hot state and drops old ones.
+// Save keeps a snapshot of hot state and drops old ones. Of a forgotten session nothing is kept: its last snapshot may
+// come after its end.
 func (m *ReadModels) Save(ctx context.Context, sessionID string, s projections.State) error {
 	b, err := s.Encode()
 	if err != nil {
 		return err
 	}
 	return m.tx(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO snapshots (session, version, fold, state) VALUES (?, ?, ?, ?)`,
-			sessionID, int64(s.Version), projections.Fingerprint, b); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO snapshots (session, version, fold, state)
+			SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM forgotten WHERE session = ?1)`, sessionID, int64(s.Version), projections.Fingerprint, b); err != nil {
 			return errors.Wrapf(err, "save snapshot of session %s", sessionID)
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM snapshots WHERE session = ? AND version NOT IN
@@ -80,20 +107,22 @@ func (m *ReadModels) Save(ctx context.Context, sessionID string, s projections.S
 	})
 }
 
-// Load gives the newest snapshot that these folds made; one that does not fit is no snapshot.
+// Load gives the newest snapshot that these folds made; one that does not fit or is damaged is no snapshot.
 func (m *ReadModels) Load(ctx context.Context, sessionID string) (projections.State, bool, error) {
-	var b []byte
-	err := m.read.QueryRowContext(ctx, `SELECT state FROM snapshots WHERE session = ? AND fold = ? ORDER BY version DESC LIMIT 1`,
-		sessionID, projections.Fingerprint).Scan(&b)
-	if errors.Is(err, sql.ErrNoRows) {
-		return projections.State{}, false, nil
-	}
+	rows, err := m.read.QueryContext(ctx, `SELECT state FROM snapshots WHERE session = ? AND fold = ? ORDER BY version DESC`, sessionID, projections.Fingerprint)
 	if err != nil {
 		return projections.State{}, false, errors.Wrapf(err, "load snapshot of session %s", sessionID)
 	}
-	s, err := projections.DecodeState(b)
-	if errors.Is(err, projections.ErrStaleSnapshot) {
-		return projections.State{}, false, nil
+	defer rows.Close()
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return projections.State{}, false, errors.Wrapf(err, "load snapshot of session %s", sessionID)
+		}
+		s, err := projections.DecodeState(b)
+		if !errors.Is(err, projections.ErrStaleSnapshot) {
+			return s, err == nil, err
+		}
 	}
-	return s, err == nil, err
+	return projections.State{}, false, errors.Wrapf(rows.Err(), "load snapshot of session %s", sessionID)
 }

@@ -20,6 +20,10 @@ import (
 // schemaVersion names the tables; another version, or other folds, starts over.
 const schemaVersion = "1/" + projections.Fingerprint
 
+// tables are dropped and made anew when the meaning of their rows has changed. Of checkpoint every version must be able to
+// read the column schema.
+var tables = []string{"checkpoint", "sessions", "messages", "parked", "forgotten", "snapshots"}
+
 const schema = `
 CREATE TABLE IF NOT EXISTS checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), schema TEXT NOT NULL, log_id TEXT NOT NULL, position INTEGER NOT NULL, last_id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, open INTEGER NOT NULL, fold BLOB NOT NULL) WITHOUT ROWID;
@@ -27,6 +31,7 @@ CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions (updated_at DESC);
 CREATE INDEX IF NOT EXISTS sessions_due ON sessions (open) WHERE open = 1;
 CREATE TABLE IF NOT EXISTS messages (session TEXT NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (session, version)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS parked (session TEXT PRIMARY KEY, position INTEGER NOT NULL, error TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS forgotten (session TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS snapshots (session TEXT NOT NULL, version INTEGER NOT NULL, fold TEXT NOT NULL, state BLOB NOT NULL, PRIMARY KEY (session, version)) WITHOUT ROWID;
 `
 
@@ -84,9 +89,12 @@ type querier interface {
 func checkpoint(ctx context.Context, q querier) (engine.Checkpoint, error) {
 	var version, logID, lastID string
 	var position int64
-	err := q.QueryRowContext(ctx, `SELECT schema, log_id, position, last_id FROM checkpoint`).Scan(&version, &logID, &position, &lastID)
+	err := q.QueryRowContext(ctx, `SELECT schema FROM checkpoint`).Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && version != schemaVersion) {
 		return engine.Checkpoint{}, nil
+	}
+	if err == nil {
+		err = q.QueryRowContext(ctx, `SELECT log_id, position, last_id FROM checkpoint`).Scan(&logID, &position, &lastID)
 	}
 	if err != nil {
 		return engine.Checkpoint{}, errors.Wrap(err, "read checkpoint")
@@ -102,10 +110,13 @@ func checkpoint(ctx context.Context, q querier) (engine.Checkpoint, error) {
 // Reset implements engine.Target.
 func (m *ReadModels) Reset(ctx context.Context, log uuid.UUID) error {
 	return m.tx(ctx, func(tx *sql.Tx) error {
-		for _, table := range []string{"sessions", "messages", "parked", "snapshots"} {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table); err != nil {
+		for _, table := range tables {
+			if _, err := tx.ExecContext(ctx, `DROP TABLE IF EXISTS `+table); err != nil {
 				return errors.Wrapf(err, "empty %s", table)
 			}
+		}
+		if _, err := tx.ExecContext(ctx, schema); err != nil {
+			return errors.Wrap(err, "make the tables")
 		}
 		return setCheckpoint(ctx, tx, engine.Checkpoint{LogID: log})
 	})
@@ -130,20 +141,26 @@ func (m *ReadModels) tx(ctx context.Context, f func(*sql.Tx) error) error {
 	return errors.Wrap(tx.Commit(), "commit")
 }
 
-// Due gives the sessions in which an execution was open when they were projected.
+// Due gives the sessions in which an execution was open when they were projected. A parked session is not due: nobody can
+// fold it, and to try it again is for an operator.
 func (m *ReadModels) Due(ctx context.Context, _ time.Time) ([]string, error) {
-	rows, err := m.read.QueryContext(ctx, `SELECT id FROM sessions WHERE open = 1 ORDER BY id`)
+	ids, err := m.ids(ctx, `SELECT id FROM sessions WHERE open = 1 AND id NOT IN (SELECT session FROM parked) ORDER BY id`)
+	return ids, errors.Wrap(err, "read due sessions")
+}
+
+func (m *ReadModels) ids(ctx context.Context, query string) ([]string, error) {
+	rows, err := m.read.QueryContext(ctx, query)
 	if err != nil {
-		return nil, errors.Wrap(err, "read due sessions")
+		return nil, err
 	}
 	defer rows.Close()
 	var out []string
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
-			return nil, errors.Wrap(err, "read due sessions")
+			return nil, err
 		}
 		out = append(out, id)
 	}
-	return out, errors.Wrap(rows.Err(), "read due sessions")
+	return out, rows.Err()
 }

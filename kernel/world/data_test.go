@@ -1,0 +1,233 @@
+package world
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/covel/covel/events"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+	"github.com/covel/covel/worlds"
+)
+
+// committed is a session with two records of plugin p and one of q.
+func committed(t *testing.T) projections.PluginData {
+	t.Helper()
+	return fold(t, &eventsv1.PluginDataChanged{PluginId: "p", Changes: []*eventsv1.PluginDataChange{
+		{Namespace: "notes", Key: "a", Value: []byte(`1`), Revision: 1}, {Namespace: "notes", Key: "龙胆", Value: []byte(`{"x":1}`), Revision: 1},
+	}}, &eventsv1.PluginDataChanged{PluginId: "q", Changes: []*eventsv1.PluginDataChange{{Namespace: "notes", Key: "a", Value: []byte(`"q's"`), Revision: 1}}}).PluginData
+}
+
+func records(d *Data, namespace string) (out []string) {
+	for _, r := range d.List(namespace) {
+		out = append(out, r.Key+"="+string(r.Value))
+	}
+	return out
+}
+
+func propose(t testing.TB, p sdk.Payload) sdk.Proposal {
+	t.Helper()
+	pr, err := sdk.Propose(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pr
+}
+
+func expect(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// "A runtime that reads its own plugin's data reads the committed value, plus the writes that completed upstream runtimes of
+// the same plugin will commit (in commit order), plus its own buffer" (seed: turn-pipeline.txt §4.2).
+func TestDataView(t *testing.T) {
+	d := NewData("p", committed(t), []sdk.Proposal{
+		propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "b", Value: json.RawMessage(`2`)}),
+		propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "b", Value: json.RawMessage(`3`)}),
+		propose(t, sdk.PluginDataDelete{Namespace: "notes", Key: "a"}),
+		{Type: "plugin.data", Payload: json.RawMessage(`{"namespace":"_jobs","key":"b","value":9}`)},                                                        // the commit refuses it
+		{Type: "plugin.data.batch", Payload: json.RawMessage(`{"items":[{"namespace":"notes","key":"c","value":1},{"namespace":"","key":"c","value":1}]}`)}, // all of it
+		propose(t, sdk.MessageAppend{Content: "x"}),
+	})
+	expect(t, "upstream", records(d, "notes"), []string{"b=3", `龙胆={"x":1}`})
+	for _, set := range []struct {
+		key   string
+		value any
+	}{{"a", map[string]any{"t": "龙"}}, {"b", nil}, {"🐉", json.RawMessage(`[1, 2]`)}, {"🐉", []int{3}}} {
+		if err := d.Set("notes", set.key, set.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, "own writes", records(d, "notes"), []string{`a={"t":"龙"}`, `龙胆={"x":1}`, `🐉=[3]`})
+	expect(t, "get", string(d.Get("notes", "🐉")), "[3]")
+	if d.Get("notes", "b") != nil || d.Get("notes", "nobody") != nil || d.Get("other", "a") != nil {
+		t.Error("a removed record is there")
+	}
+	got := d.Get("notes", "龙胆")
+	got[0] = 'X'
+	expect(t, "after the caller wrote to what it got", string(d.Get("notes", "龙胆")), `{"x":1}`)
+	var taken []string
+	for _, w := range d.Take() {
+		taken = append(taken, w.Key+"="+string(w.Value))
+	}
+	expect(t, "taken", taken, []string{`a={"t":"龙"}`, "b=null", "🐉=[1,2]", "🐉=[3]"})
+	expect(t, "taken again", len(d.Take()), 0)
+	expect(t, "still seen", string(d.Get("notes", "🐉")), "[3]")
+}
+
+func TestDataRules(t *testing.T) {
+	d := NewData("p", projections.PluginData{}, nil)
+	big := strings.Repeat("龙", tools.MaxDataBytes/3-1) + "xx" // with its quotes exactly the limit
+	for _, c := range []struct {
+		namespace, key string
+		value          any
+		reason         string
+	}{
+		{"n", "k", big, ""}, {"n", "k", big + "x", "has 262145 bytes, the limit is 262144"},
+		{"_hidden.plan", "k", 1, ""}, {"_hidden.", "k", 1, "reserved"}, {"_hidden", "k", 1, "reserved"}, {"_runtime_jobs", "k", 1, "reserved"}, {"_", "k", 1, "reserved"},
+		{"", "k", 1, "not empty"}, {"n", "", 1, "not empty"}, {"n", " ", 1, "not empty"}, {"n\x00", "k", 1, "U+0000"}, {"n", "k\x00", 1, "U+0000"},
+		{"n", "k", math.NaN(), "cannot be written as JSON"}, {"n", "k", func() {}, "cannot be written as JSON"}, {"n", "k", math.MaxInt64, "±2^53"},
+	} {
+		err := d.Set(c.namespace, c.key, c.value)
+		if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
+			t.Errorf("%.20q/%q: %v, want …%s…", c.namespace, c.key, err, c.reason)
+		}
+	}
+	if n := len(d.Take()); n != 2 {
+		t.Errorf("%d writes were buffered", n)
+	}
+}
+
+func TestDataWrites(t *testing.T) {
+	for _, c := range []struct{ typ, payload, want string }{
+		{"plugin.data", `{"namespace":"n","key":"k","value":{"a" : 1}}`, `n/k={"a":1}`},
+		{"plugin.data", `{"namespace":"n","key":"k","value":null}`, `n/k=null`},
+		{"plugin.data", `{"namespace":"n","key":"k"}`, `value of n/k is missing; null removes a record`},
+		{"plugin.data", `{"namespace":"n","key":"k","value":1,"plugin":"q"}`, `payload: json: unknown field "plugin"`},
+		{"plugin.data", `{"namespace":"n","key":"k","value":{"n":-9007199254740993}}`, `payload.value.n: -9007199254740993 is beyond ±2^53 and would lose digits: use a smaller number, or text`},
+		{"plugin.data", `{"namespace":"n","key":"k","value":[9007199254740992,1e300,"90071992547409939999"]}`, `n/k=[9007199254740992,1e300,"90071992547409939999"]`},
+		{"plugin.data.batch", `{"items":[{"namespace":"n","key":"a","value":1},{"namespace":"n","key":"a","value":null}]}`, `n/a=1 n/a=null`},
+		{"plugin.data.batch", `{"items":[]}`, `items must not be empty`},
+		{"plugin.data.batch", `{}`, `items must not be empty`},
+		{"plugin.data.batch", `{"items":[{"namespace":"n","key":"a"}]}`, `value of n/a is missing; null removes a record`},
+		{"plugin.data.delete", `{"namespace":"n","key":"k"}`, `n/k=`},
+		{"plugin.data.delete", `{"namespace":"_x","key":"k"}`, `The namespace "_x" is reserved: a plugin writes its own namespaces and _hidden.<namespace>.`},
+		{"narrative.append", `{`, ``},
+	} {
+		writes, err := DataWrites(sdk.Proposal{Type: c.typ, Payload: json.RawMessage(c.payload)})
+		var got []string
+		for _, w := range writes {
+			got = append(got, w.Namespace+"/"+w.Key+"="+string(w.Value))
+		}
+		line := strings.Join(got, " ")
+		if err != nil {
+			var rejection *Rejection
+			if !errors.As(err, &rejection) {
+				t.Errorf("%s: %T", c.payload, err)
+			}
+			line = err.Error()
+		}
+		expect(t, c.typ+" "+c.payload, line, c.want)
+	}
+}
+
+func TestShortID(t *testing.T) {
+	taken := map[string]bool{}
+	id := func(label string) string {
+		got := ShortID("npc", label, "s1", func(id string) bool { return taken[id] })
+		taken[got] = true
+		return got
+	}
+	for _, c := range [][2]string{
+		{"Mara Voss", "npc-mara-voss"}, {"  O'Brien — the 3rd! ", "npc-o-brien-the-3rd"}, {"E\u0301lodie", "npc-elodie"}, {"Élodie", "npc-elodie-2"}, {"ＡＩ", "npc-ai"},
+		{"Mara Voss", "npc-mara-voss-2"}, {"mara, voss", "npc-mara-voss-3"}, {"Søren", "npc-s-ren"}, {"Mara 🐉", "npc-mara"}, {"Ⅷ", "npc-viii"},
+		{strings.Repeat("long name ", 9), "npc-long-name-long-name-long-name-lo"},
+	} {
+		expect(t, c[0], id(c[0]), c[1])
+	}
+	// Where Latin letters would name somebody else, or nobody, the id is a hash.
+	for _, label := range []string{"龙胆", "陆青云 2", "AI助手", "Ольга", "Ольга K", "ひ", "🐉", "", "..", "/../"} {
+		a, b := ShortID("npc", label, "s1", never), ShortID("npc", label, "s2", never)
+		if len(a) != len("npc-")+6 || strings.Trim(a[4:], "abcdefghijklmnopqrstuvwxyz234567") != "" || a == b || a != ShortID("npc", label, "s1", never) {
+			t.Errorf("%q: %s in one session, %s in another", label, a, b)
+		}
+	}
+	if ShortID("npc", "か\u3099", "s1", never) != ShortID("npc", "が", "s1", never) {
+		t.Error("one label in two forms has two ids")
+	}
+	first := ShortID("npc", "龙胆", "s1", never)
+	if second := ShortID("npc", "龙胆", "s1", func(id string) bool { return id == first }); second != first+"-2" {
+		t.Errorf("a taken hash becomes %s", second)
+	}
+}
+
+func never(string) bool { return false }
+
+func FuzzShortID(f *testing.F) {
+	for _, s := range []string{"Mara", "龙胆", "\xff", "-", "E\u0301", strings.Repeat("é", 40)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, label string) {
+		id := ShortID("npc", label, "s1", never)
+		if rest := id[len("npc-"):]; rest == "" || len(rest) > 40 || strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasSuffix(rest, "-") {
+			t.Errorf("%q becomes %q", label, id)
+		}
+	})
+}
+
+// fold folds messages that count at once.
+func fold(t testing.TB, msgs ...proto.Message) projections.State {
+	t.Helper()
+	var s projections.State
+	for i, m := range msgs {
+		ev, err := events.Encode(events.NewID("session-s1", "x", i, 0), nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = projections.Apply(s, events.Recorded{Event: ev, Version: events.Version(i + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// A plugin that writes to what it is shown writes to nothing.
+func TestViewSharesNothing(t *testing.T) {
+	state := projections.State{
+		Session:    projections.Session{Seats: []projections.Seat{{ID: "seat-1", CharacterIDs: []string{"pc"}, CurrentCharacterID: "pc", Primary: true}}},
+		Characters: projections.Characters{SchemaVersion: 2, Types: []string{"npc"}, Attributes: projections.RawJSON(`[{"id":"hp","type":"number"}]`), List: []projections.Character{{ID: "pc", Name: "陆青云", Aliases: []string{"青云"}, Type: "player", Fields: projections.RawJSON(`{"hp":1}`), Version: 4}}},
+		Lorebook:   projections.Lorebook{{ID: "潮", Keys: []string{"潮"}, Content: "退潮", Strategy: "selective", Position: "at_depth", InsertionOrder: 3, Extra: projections.RawJSON(`{"title":"潮"}`)}},
+	}
+	pack := worlds.View{DeclaredSchema: &sdk.CharacterSchema{Types: []string{"npc"}, Attributes: []sdk.AttributeDef{{ID: "hp"}}}}
+	pack.Record.ID, pack.Record.Tags, pack.Record.Metadata = "w", []string{"海"}, map[string]any{"a": 1}
+	w := View(state, pack)
+	c, seat, e := w.Characters[0], w.Seats[0], w.Lorebook[0]
+	if c.Name != "陆青云" || c.Version != 4 || string(c.Fields) != `{"hp":1}` || w.Schema.Version != 2 || w.Schema.Attributes[0].ID != "hp" || seat.CurrentCharacterID != "pc" ||
+		*e.Enabled || e.Extra["title"] != "潮" || e.InsertionOrder != 3 || w.Record.ID != "w" || w.DeclaredSchema.Attributes[0].ID != "hp" {
+		t.Errorf("view %+v", w)
+	}
+	before := printed(View(state, pack))
+	c.Aliases[0], c.Fields[0], seat.CharacterIDs[0], e.Keys[0], w.Schema.Types[0] = "x", 'x', "x", "x", "x"
+	w.Record.Tags[0], w.Record.Metadata["a"], w.DeclaredSchema.Types[0], w.DeclaredSchema.Attributes[0].ID = "x", 2, "x", "x"
+	w.Characters[0].Name, *e.Enabled = "x", true
+	expect(t, "view", printed(View(state, pack)), before)
+}
+
+func printed(w sdk.World) string {
+	b, err := json.Marshal(w)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
