@@ -86,11 +86,15 @@ func order(f File) (out []Breach) {
 	}
 	for _, i := range f.Imports {
 		dir, ours := strings.CutPrefix(i.Path, "~/")
-		if !ours || room(dir) <= own || f.Test && matches(i.Path, twins) {
+		if !ours || f.Test && matches(i.Path, twins) {
+			continue
+		}
+		at := room(dir)
+		if at >= 0 && at <= own {
 			continue
 		}
 		what := fmt.Sprintf("%s imports %s", rooms[own], dir)
-		if room(dir) < 0 {
+		if at < 0 {
 			what += ", which is no room of the house"
 		}
 		out = append(out, Breach{f.Path, i.Line, "order", what,
@@ -225,12 +229,42 @@ func pluginNames(h *House, f File) (out []Breach) {
 		return out
 	}
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if s, err := strconv.Unquote(lit.Value); err == nil {
-				found(f.line(lit.Pos()), s)
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			return !isWordList(n, h.Plugins)
+		case *ast.BasicLit:
+			if s, ok := textOf(n); ok {
+				found(f.line(n.Pos()), s)
 			}
 		}
 		return true
 	})
 	return out
+}
+
+// wordList is how many texts make a list of words. Ids of plugins are ordinary words too ("guide"): one of them among many
+// others is a word of the language.
+const wordList = 8
+
+func isWordList(list *ast.CompositeLit, plugins []string) bool {
+	ids := 0
+	for _, e := range list.Elts {
+		s, ok := textOf(e)
+		if !ok {
+			return false
+		}
+		if slices.Contains(plugins, s) {
+			ids++
+		}
+	}
+	return ids == 1 && len(list.Elts) >= wordList
+}
+
+func textOf(n ast.Expr) (string, bool) {
+	lit, ok := n.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil
 }

@@ -12,7 +12,7 @@ var (
 	stores     = []string{"~/events/memory/...", "~/events/sqlite/...", "~/events/postgres/...", "~/events/esdb/...", "~/events/blobfs/...", "~/events/offload/..."}
 	bundled    = []string{"~/plugins/bundled/..."}
 	libraries  = []string{"github.com/openai/...", "github.com/gorilla/websocket/...", "github.com/coder/websocket/..."}
-	world      = []string{"os/...", "net/...", "syscall/...", "io/ioutil", "database/sql/...", "log/syslog", "github.com/asynkron/...", "golang.org/x/sys/..."}
+	world      = []string{"os/...", "net/...", "syscall/...", "io/ioutil", "path/filepath", "database/sql/...", "log/syslog", "github.com/asynkron/...", "golang.org/x/sys/..."}
 	chance     = []string{"math/rand/...", "crypto/rand"}
 
 	// pure rooms are values in, values out: a fold or a step gives the same result for ever.

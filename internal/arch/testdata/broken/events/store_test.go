@@ -1,0 +1,3 @@
+package events
+
+import _ "example.com/house/gateway/play" // want order

@@ -1,0 +1,3 @@
+package llm
+
+var roles = []string{"player", "guide", "master", "referee", "teller", "host", "actor", "旁白"}

@@ -1,0 +1,3 @@
+package play
+
+func pump(f func()) { go f() }

@@ -1,0 +1,3 @@
+package safego
+
+func Go(name string, f func()) { go f() }
