@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/covel/covel/gateway/llm"
+)
+
+func modelFlags(c *cobra.Command) {
+	c.Flags().String("model", "offline", "who tells the story: offline, openai:MODEL (any OpenAI-compatible server), scripted:FILE")
+	c.Flags().String("fast-model", "", "who does the small work, such as suggestions (default: the same)")
+	c.Flags().String("model-url", "", "base address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1")
+	c.Flags().Duration("pace", 25*time.Millisecond, "how long the offline storyteller waits between pieces of text")
+}
+
+// modelConfig reads the slots from the flags. The key comes from the environment only, so that it is in no process list:
+// COVEL_MODEL_KEY; OPENAI_API_KEY is sent to that provider's own server only.
+func modelConfig(c *cobra.Command) (llm.Config, error) {
+	url, _ := c.Flags().GetString("model-url")
+	key := os.Getenv("COVEL_MODEL_KEY")
+	if key == "" && url == "" {
+		key = os.Getenv("OPENAI_API_KEY")
+	}
+	pace, _ := c.Flags().GetDuration("pace")
+	cfg := llm.Config{Slots: map[string]llm.Slot{}}
+	for name, flag := range map[string]string{llm.StorySlot: "model", "fast": "fast-model"} {
+		text, _ := c.Flags().GetString(flag)
+		if text == "" {
+			continue
+		}
+		slot, err := llm.ParseModel(text)
+		if err != nil {
+			return cfg, err
+		}
+		slot.BaseURL, slot.Key, slot.Pace = url, llm.NewSecret(key), pace
+		cfg.Slots[name] = slot
+	}
+	return cfg, nil
+}

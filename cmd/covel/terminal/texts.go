@@ -1,0 +1,113 @@
+package terminal
+
+import "strings"
+
+// texts are what a player reads; %s and %d as their comments say.
+type texts struct {
+	resumed                                                              string // %s name, %d turns
+	chooseWorld, continueOne, noWorlds, number                           string // number: %d the highest
+	session                                                              string // %s id
+	help, helpHint, prompt                                               string
+	working, settling, queued                                            string // queued: %d
+	lost, back, gone, stopped, nothingRuns                               string
+	notCommitted, interrupted, setupFailed, lineKept, draft, draftEnd    string
+	retryHint, refused, startedOver, finalText, goodbye, noSuggestion    string
+	required, optional, defaultValue, choose, yesNo, notOption, notYesNo string
+	ended, paused, yes, no, unknownCommand                               string
+	colon, semicolon, open, end                                          string
+	stages                                                               map[string]string // by the name of the stage
+}
+
+var english = texts{
+	resumed:      "%s · turn %d",
+	chooseWorld:  "Which world?",
+	continueOne:  "Or go on where you were:",
+	noWorlds:     "There is no world to play in.",
+	number:       "Type a number from 1 to %d.",
+	session:      "session %s",
+	help:         "Write what you say or do and press Enter. A number sends that suggestion.\n  /act TEXT   do something instead of saying it\n  /retry      run the last turn again that did not finish\n  /stop       stop the running turn; nothing of it is kept\n  /skip       leave the open question for now\n  /help       this\n  /quit       leave; everything committed is kept",
+	helpHint:     "/help tells what you can type.",
+	prompt:       "> ",
+	working:      "at work",
+	settling:     "committing …",
+	queued:       "(waits behind %d)",
+	lost:         "The connection dropped; trying again … Nothing is lost.",
+	back:         "Connected again.",
+	gone:         "The session cannot be followed any more: %s",
+	stopped:      "Stopped. Nothing of that turn was kept.",
+	nothingRuns:  "There is no turn to stop.",
+	notCommitted: "The turn did not finish: %s",
+	interrupted:  "The turn was interrupted.",
+	setupFailed:  "The set-up did not finish: %s",
+	lineKept:     "Your line is kept: %s",
+	draft:        "[a draft of the page that was lost; it is no part of the story]",
+	draftEnd:     "[end of the draft]",
+	retryHint:    "/retry runs it again.",
+	refused:      "Not accepted: %s",
+	startedOver:  "[the page is being rewritten]",
+	finalText:    "[the page as it stands]",
+	goodbye:      "Until next time. covel play --session %s goes on from here.",
+	noSuggestion: "There is no suggestion %d.",
+	required:     "required", optional: "Enter leaves it empty", defaultValue: "Enter: %s",
+	choose: "a number or the words", yesNo: "y or n", notOption: "Choose one of the listed options.", notYesNo: "Type y or n.",
+	ended: "This session has ended.", paused: "This session is paused.", yes: "yes", no: "no",
+	unknownCommand: "There is no command %s.",
+	stages: map[string]string{
+		"setup": "Setting up", "pre-turn": "Getting ready", "narrative": "Telling the story", "post-turn": "After the page", "audit": "Looking it over",
+	},
+	colon: ": ", semicolon: "; ", open: " (", end: ")",
+}
+
+var chinese = texts{
+	resumed:      "%s · 第 %d 回合",
+	chooseWorld:  "选择哪个世界？",
+	continueOne:  "或者接着玩：",
+	noWorlds:     "没有可玩的世界。",
+	number:       "请输入 1 到 %d 之间的数字。",
+	session:      "会话 %s",
+	help:         "写下你说的话或做的事，按回车发送。输入数字即发送对应的建议。\n  /act 文字   做某事，而不是说出来\n  /retry      重新运行上一个没有完成的回合\n  /stop       停止正在进行的回合，其内容一概不保留\n  /skip       先不回答当前的问题\n  /help       显示这段说明\n  /quit       离开；已提交的内容都会保留",
+	helpHint:     "输入 /help 查看可用的命令。",
+	prompt:       "> ",
+	working:      "进行中",
+	settling:     "正在提交……",
+	queued:       "（前面还有 %d 个）",
+	lost:         "连接断开，正在重试……内容不会丢失。",
+	back:         "已重新连接。",
+	gone:         "无法继续跟随这个会话：%s",
+	stopped:      "已停止，这一回合的内容没有保留。",
+	nothingRuns:  "没有正在进行的回合。",
+	notCommitted: "这一回合没有完成：%s",
+	interrupted:  "这一回合被中断了。",
+	setupFailed:  "准备工作没有完成：%s",
+	lineKept:     "你的话已保留：%s",
+	draft:        "【未能保留的草稿，不属于故事】",
+	draftEnd:     "【草稿完】",
+	retryHint:    "输入 /retry 重新运行。",
+	refused:      "没有被接受：%s",
+	startedOver:  "【正在重写这一页】",
+	finalText:    "【定稿】",
+	goodbye:      "下次见。运行 covel play --session %s 可以接着玩。",
+	noSuggestion: "没有第 %d 条建议。",
+	required:     "必填", optional: "回车留空", defaultValue: "回车：%s",
+	choose: "输入编号或文字", yesNo: "输入 y 或 n", notOption: "请选择列出的选项之一。", notYesNo: "请输入 y 或 n。",
+	ended: "这个会话已经结束。", paused: "这个会话已暂停。", yes: "是", no: "否",
+	unknownCommand: "没有 %s 这个命令。",
+	stages: map[string]string{
+		"setup": "准备中", "pre-turn": "回合前", "narrative": "讲述故事", "post-turn": "回合后", "audit": "检查",
+	},
+	colon: "：", semicolon: "；", open: "（", end: "）",
+}
+
+// Texts of a language; every other language than Chinese reads English.
+func textsFor(locale string) *texts {
+	if Chinese(locale) {
+		return &chinese
+	}
+	return &english
+}
+
+// Chinese says whether a locale such as zh-CN, zh_CN.UTF-8 or zh is Chinese.
+func Chinese(locale string) bool {
+	l := strings.ToLower(locale)
+	return l == "zh" || strings.HasPrefix(l, "zh-") || strings.HasPrefix(l, "zh_") || strings.HasPrefix(l, "zh.")
+}

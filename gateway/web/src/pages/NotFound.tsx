@@ -1,0 +1,19 @@
+import { useTranslation } from 'react-i18next';
+import { Link } from 'wouter';
+import { SiteHeader } from './SiteHeader';
+
+export function NotFound({ title, hint }: { title: string; hint?: string }) {
+  const { t } = useTranslation();
+  return (
+    <div className="site">
+      <SiteHeader />
+      <main id="main" className="empty-page">
+        <h1>{title}</h1>
+        {hint !== undefined && <p>{hint}</p>}
+        <Link href="/" className="button">
+          {t('app.home')}
+        </Link>
+      </main>
+    </div>
+  );
+}
