@@ -9,7 +9,7 @@ import (
 )
 
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
-// It is the fold of State, without keeping what the tables keep.
+// It is the fold of State, without keeping what the tables keep, or the request ids, which only the live session asks for.
 type Rows struct {
 	state State // version, session and staged events only
 }
@@ -27,6 +27,7 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 		return x, nil, err
 	}
 	messages := next.History.Tail(next.History.Len())
+	next.Session.Requests = nil
 	return Rows{State{Version: next.Version, LastID: next.LastID, Session: next.Session, staged: next.staged}}, messages, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/prompt"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/tools"
@@ -93,7 +94,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	if err != nil {
 		return runtime.Frozen{}, err
 	}
-	f := runtime.Frozen{Execution: start.Execution, State: start.View, Pack: pack, Generation: gen, Declared: map[string]bool{}}
+	f := runtime.Frozen{Execution: start.Execution, State: start.View, Pack: pack, World: world.View(start.View, pack), Generation: gen, Declared: map[string]bool{}}
 	f.Instructions = prompt.InstructionLocale(start.View.Session.Locale, n.InstructionLocale)
 	var chosen registry.Selection
 	for _, p := range start.View.Session.Plugins {

@@ -4,6 +4,7 @@ import (
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
@@ -14,6 +15,7 @@ type Frozen struct {
 	Execution  projections.Execution
 	State      projections.State // committed state at the start
 	Pack       worlds.View
+	World      sdk.World // the committed world at the start
 	Generation *registry.Generation
 	Active     []manifest.Runtime
 	Topics     []tools.Topic   // advertised topics of the session

@@ -30,7 +30,8 @@ type run struct {
 }
 
 func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
-	r := &run{frozen: f, start: start, plugin: plugin, world: world.View(f.State, f.Pack)}
+	r := &run{frozen: f, start: start, plugin: plugin, world: f.World}
+	r.world.Characters = slices.Clone(f.World.Characters) // plugin code gets a list of its own
 	var own []sdk.Proposal
 	for _, up := range start.Upstream {
 		if !up.Committable() {

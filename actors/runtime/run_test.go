@@ -11,12 +11,14 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+	"github.com/covel/covel/worlds"
 )
 
 // frozenAt is an execution on a session with one character, one record of plugin p, and two answered forms.
@@ -42,7 +44,7 @@ func frozenAt(t testing.TB) Frozen {
 			t.Fatal(err)
 		}
 	}
-	return Frozen{Execution: *s.Session.Open, State: s}
+	return Frozen{Execution: *s.Session.Open, State: s, World: world.View(s, worlds.View{})}
 }
 
 func plugin(id string) *registry.Loaded { return &registry.Loaded{Manifest: manifest.Plugin{ID: id}} }

@@ -19,7 +19,13 @@ const streamPrefix = "session-"
 // Apply implements engine.Target. A session whose event cannot be folded is parked with the reason: its later events wait,
 // every other session goes on.
 func (m *ReadModels) Apply(ctx context.Context, from, to engine.Checkpoint, batch []events.Recorded) error {
-	return m.tx(ctx, func(tx *sql.Tx) error {
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	known := m.known
+	m.known = nil // until the transaction has committed
+	p := projector{ctx: ctx, known: known, folds: map[string]projections.Rows{}, parked: map[string]bool{}}
+	err := m.tx(ctx, func(tx *sql.Tx) error {
+		p.tx = tx
 		at, err := checkpoint(ctx, tx)
 		if err != nil {
 			return err
@@ -27,7 +33,6 @@ func (m *ReadModels) Apply(ctx context.Context, from, to engine.Checkpoint, batc
 		if at != from {
 			return errors.Wrapf(engine.ErrFenced, "at position %d instead of %d", at.Position, from.Position)
 		}
-		p := projector{ctx: ctx, tx: tx, folds: map[string]projections.Rows{}, parked: map[string]bool{}}
 		for _, r := range batch {
 			if err := p.event(r); err != nil {
 				return err
@@ -38,12 +43,33 @@ func (m *ReadModels) Apply(ctx context.Context, from, to engine.Checkpoint, batc
 		}
 		return setCheckpoint(ctx, tx, to)
 	})
+	if err != nil {
+		return err
+	}
+	if len(known)+len(p.folds) > maxKnown {
+		known = nil
+	}
+	if known == nil {
+		known = map[string]projections.Rows{}
+	}
+	for id, f := range p.folds {
+		known[id] = f
+	}
+	for id := range p.parked {
+		delete(known, id)
+	}
+	m.known = known
+	return nil
 }
+
+// maxKnown is how many folds are kept in memory; past it they are read from their rows again.
+const maxKnown = 256
 
 // projector holds the folds that one batch touches.
 type projector struct {
 	ctx    context.Context
 	tx     *sql.Tx
+	known  map[string]projections.Rows // as the former batch left them
 	folds  map[string]projections.Rows
 	parked map[string]bool // or forgotten
 }
@@ -103,6 +129,9 @@ func (p *projector) fold(id string) (projections.Rows, error) {
 	if f, ok := p.folds[id]; ok || p.parked[id] {
 		return f, nil
 	}
+	if f, ok := p.known[id]; ok {
+		return f, nil
+	}
 	var parked bool
 	if err := p.tx.QueryRowContext(p.ctx, `SELECT EXISTS (SELECT 1 FROM parked WHERE session = ?1) OR EXISTS (SELECT 1 FROM forgotten WHERE session = ?1)`,
 		id).Scan(&parked); err != nil {
@@ -144,6 +173,9 @@ func (p *projector) save() error {
 // Forget removes a deleted session from the tables, for good: events of it that are still on their way change nothing. An
 // id is never used again.
 func (m *ReadModels) Forget(ctx context.Context, sessionID string) error {
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	m.known = nil
 	return m.tx(ctx, func(tx *sql.Tx) error {
 		for _, q := range []string{
 			`DELETE FROM sessions WHERE id = ?`, `DELETE FROM messages WHERE session = ?`, `DELETE FROM parked WHERE session = ?`,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +40,9 @@ CREATE TABLE IF NOT EXISTS snapshots (session TEXT NOT NULL, version INTEGER NOT
 type ReadModels struct {
 	write *sql.DB // one connection
 	read  *sql.DB
+
+	applying sync.Mutex
+	known    map[string]projections.Rows // folds at the checkpoint that this handle wrote last; the tables hold the same
 }
 
 // Open opens or creates the file.
@@ -65,7 +69,7 @@ func Open(path string) (*ReadModels, error) {
 		_ = w.Close()
 		return nil, err
 	}
-	return &ReadModels{w, r}, nil
+	return &ReadModels{write: w, read: r}, nil
 }
 
 // Close closes the file.
@@ -109,6 +113,9 @@ func checkpoint(ctx context.Context, q querier) (engine.Checkpoint, error) {
 
 // Reset implements engine.Target.
 func (m *ReadModels) Reset(ctx context.Context, log uuid.UUID) error {
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	m.known = nil
 	return m.tx(ctx, func(tx *sql.Tx) error {
 		for _, table := range tables {
 			if _, err := tx.ExecContext(ctx, `DROP TABLE IF EXISTS `+table); err != nil {
