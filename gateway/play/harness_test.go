@@ -228,10 +228,6 @@ func (c *socketClient) until(fits func(map[string]any) bool) map[string]any {
 	}
 }
 
-func isType(typ string) func(map[string]any) bool {
-	return func(m map[string]any) bool { return m["type"] == typ }
-}
-
 // holdsEvent fits a frame with an event of a type.
 func holdsEvent(typ string) func(map[string]any) bool {
 	return func(m map[string]any) bool {

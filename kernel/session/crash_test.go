@@ -1,9 +1,6 @@
 package session
 
-import (
-	"fmt"
-	"testing"
-)
+import "testing"
 
 func TestTheScriptIsPlayed(t *testing.T) {
 	s := newSim(t)
@@ -97,7 +94,7 @@ func TestCrashWhileTheOutcomeIsUnknown(t *testing.T) {
 			s.survive(s.script)
 			s.checkPlayed()
 			if t.Failed() {
-				t.Fatal(fmt.Sprintf("unknown outcome of append %d, crash %d points later", at, after))
+				t.Fatalf("unknown outcome of append %d, crash %d points later", at, after)
 			}
 		}
 	}

@@ -38,7 +38,6 @@ type sim struct {
 	appends int
 	fault   func(n int, a Append) fault // what the store does to the nth append; nil: nothing
 	result  func(StartTurn) TurnEnded   // what a turn gives
-	sent    []string
 }
 
 type fault int
