@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/covel/covel/actors/nodetest"
 	"github.com/covel/covel/events"
@@ -12,6 +13,8 @@ import (
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -282,4 +285,37 @@ func TestHostileText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A handler that does not heed its context is cut off at its limit; what it returns later is discarded, and the turn goes on.
+func TestAHandlerThatDoesNotEnd(t *testing.T) {
+	hold := make(chan struct{})
+	t.Cleanup(func() { close(hold) })
+	slow := registry.Bundled("slow", sdk.Package{
+		FS: fstest.MapFS{"PLUGIN.md": {Data: []byte("---\nid: slow\nkind: core\nversion: 1.0.0\ndescription: Never ends.\nruntime:\n  type: function\n  description: Never ends.\n" +
+			"  schedule: { stage: post-turn, trigger: auto }\n  function: { handler: wait, timeoutMs: 50 }\n---\nIt waits.\n")}},
+		Register: func(c *sdk.Covel) {
+			c.RegisterHandler("wait", func(context.Context, *sdk.Runtime) (sdk.Result, error) {
+				<-hold
+				return sdk.Result{Outcome: sdk.Success, Value: "late"}, nil
+			})
+		},
+	})
+	n := nodetest.Start(t, nodetest.Options{Model: free(), Plugins: nodetest.Plugins(t, slow)})
+	p := n.Create("s1", "en")
+	p.Play("Mira")
+	p.Say("I wait.")
+	s := p.Settled()
+	if s.Session.Last.End != projections.EndCommitted || s.Session.CompletedPlayerTurns != 1 {
+		t.Fatalf("the turn ended %+v", s.Session.Last)
+	}
+	for _, tell := range p.Tells {
+		if tell.RuntimeID == "slow" && tell.Kind == kernel.RuntimeFailed {
+			if !strings.Contains(tell.Error, "time limit") {
+				t.Errorf("it failed with %q", tell.Error)
+			}
+			return
+		}
+	}
+	t.Error("the handler did not fail")
 }

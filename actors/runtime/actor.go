@@ -45,14 +45,14 @@ func Props(d Deps, f Frozen, start turn.Run, plugin *registry.Loaded) *actor.Pro
 
 type runtime struct {
 	Deps
-	run     *run
-	label   string
-	ctx     context.Context
-	cancel  context.CancelFunc
-	begun   time.Time
-	agent   *agent // set once the model loop runs
-	ended   bool
-	stopped string // reason of a cancel
+	run    *run
+	label  string
+	ctx    context.Context
+	cancel context.CancelFunc
+	begun  time.Time
+	agent  *agent      // set once the model loop runs
+	timer  *time.Timer // the limit of plugin code that runs
+	ended  bool
 }
 
 type guardDone struct {
@@ -64,6 +64,10 @@ type handlerDone struct {
 	result sdk.Result
 	err    error
 }
+
+// overdue: plugin code did not come back within its limit, whether it heeds its context or not. What it still returns is
+// discarded.
+type overdue struct{ what string }
 
 func (r *runtime) Receive(c actor.Context) {
 	defer func() {
@@ -78,9 +82,11 @@ func (r *runtime) Receive(c actor.Context) {
 		r.begun = time.Now()
 		r.guard(c)
 	case *actor.Stopped:
+		r.release()
 		r.cancel()
+	case overdue:
+		r.end(c, turn.Result{Status: turn.Failed, StopReason: "timeout", Error: m.what + " did not end within its time limit"})
 	case Cancel:
-		r.stopped = m.Reason
 		if r.agent != nil {
 			r.agent.stop(c, m.Reason)
 			return
@@ -106,6 +112,7 @@ func (r *runtime) guard(c actor.Context) {
 		return
 	}
 	self, root, view := c.Self(), c.ActorSystem().Root, r.run.view()
+	r.limit(c, guardTimeout, "the guard")
 	safego.Go("guard", func() {
 		done := guardDone{err: errors.New("the guard panicked")}
 		defer func() { root.Send(self, done) }()
@@ -119,6 +126,7 @@ func (r *runtime) guarded(c actor.Context, m guardDone) {
 	if r.ended {
 		return
 	}
+	r.release()
 	if m.err != nil {
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: "guard: " + m.err.Error()})
 		return
@@ -165,6 +173,7 @@ func (r *runtime) function(c actor.Context) {
 	}
 	calls := &caller{run: r.run, exec: r.Tools, authorised: append(append([]string{}, rt.Function.BuiltinTools...), rt.Function.PluginTools...)}
 	view.Tools = calls
+	r.limit(c, timeout, "the handler")
 	safego.Go("handler", func() {
 		done := handlerDone{err: errors.New("the handler panicked")}
 		defer func() { root.Send(self, done) }()
@@ -206,6 +215,18 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 			return
 		}
 		r.end(c, res)
+	}
+}
+
+// limit ends the run when plugin code takes longer than d.
+func (r *runtime) limit(c actor.Context, d time.Duration, what string) {
+	self, root := c.Self(), c.ActorSystem().Root
+	r.timer = time.AfterFunc(d, func() { root.Send(self, overdue{what}) })
+}
+
+func (r *runtime) release() {
+	if r.timer != nil {
+		r.timer.Stop()
 	}
 }
 
