@@ -22,6 +22,9 @@ func (m *ReadModels) Apply(ctx context.Context, from, to engine.Checkpoint, batc
 	m.applying.Lock()
 	defer m.applying.Unlock()
 	known := m.known
+	if from != m.knownAt { // another worker was here since
+		known = nil
+	}
 	m.known = nil // until the transaction has committed
 	p := projector{ctx: ctx, known: known, folds: map[string]projections.Rows{}, parked: map[string]bool{}}
 	err := m.tx(ctx, func(tx *sql.Tx) error {
@@ -58,7 +61,7 @@ func (m *ReadModels) Apply(ctx context.Context, from, to engine.Checkpoint, batc
 	for id := range p.parked {
 		delete(known, id)
 	}
-	m.known = known
+	m.known, m.knownAt = known, to
 	return nil
 }
 

@@ -42,7 +42,8 @@ type ReadModels struct {
 	read  *sql.DB
 
 	applying sync.Mutex
-	known    map[string]projections.Rows // folds at the checkpoint that this handle wrote last; the tables hold the same
+	known    map[string]projections.Rows // folds at knownAt, the checkpoint that this handle wrote last; the tables hold the same
+	knownAt  engine.Checkpoint
 }
 
 // Open opens or creates the file.

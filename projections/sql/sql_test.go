@@ -345,14 +345,20 @@ func TestPoisonParksItsSessionOnly(t *testing.T) {
 
 // A session whose row was damaged on disk is parked when it goes on, and is missing from the list until then.
 func TestDamagedRow(t *testing.T) {
-	store, m := memory.New(memory.Options{}), open(t)
+	store := memory.New(memory.Options{})
 	defer store.Close()
+	path := filepath.Join(t.TempDir(), "read.db")
+	m := openAt(t, path)
 	create(t, store, "damaged", "w")
 	create(t, store, "sound", "w")
 	catchUp(t, store, m)
 	if _, err := m.write.Exec(`UPDATE sessions SET fold = zeroblob(40) WHERE id = 'damaged'`); err != nil {
 		t.Fatal(err)
 	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m = openAt(t, path)
 	expect(t, "sessions", ids(sessionsOf(t, m)), []string{"sound"})
 	turn(t, store, "damaged", "e1", "x")
 	turn(t, store, "sound", "e1", "x")
@@ -451,6 +457,23 @@ func TestFencing(t *testing.T) {
 		t.Errorf("the second worker: %v", err)
 	}
 	expect(t, "tables", contents(t, first), before)
+}
+
+// Two workers that take turns: what one has in memory is never older than what the other wrote.
+func TestWorkersTakeTurns(t *testing.T) {
+	store := memory.New(memory.Options{})
+	defer store.Close()
+	path := filepath.Join(t.TempDir(), "read.db")
+	workers := []*ReadModels{openAt(t, path), openAt(t, path)}
+	create(t, store, "龙胆", "w")
+	for i := range 6 {
+		turn(t, store, "龙胆", fmt.Sprint("e", i), "x")
+		catchUp(t, store, workers[i%2])
+	}
+	fresh := open(t)
+	catchUp(t, store, fresh)
+	expect(t, "tables", contents(t, workers[0]), contents(t, fresh))
+	expect(t, "messages", len(messagesOf(t, workers[1], "龙胆", 0, 99)), 12)
 }
 
 // An event that comes twice changes nothing; one after a gap parks its session.
