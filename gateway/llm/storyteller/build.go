@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // buildWorld turns what was read into places, people, threads and facts that know each other. A story that got no world
@@ -222,10 +223,18 @@ func (w *world) settle(b *brief) {
 			}
 		}
 	}
-	w.finder = newFinder(everything)
+	ordinary := map[string]bool{}
+	for _, e := range everything {
+		for _, word := range wordsOf(e.source) {
+			if unicode.IsLower(firstRune(word)) {
+				ordinary[word] = true
+			}
+		}
+	}
+	w.finder = newFinder(everything, ordinary)
 	w.common = map[string]int{}
 	for _, f := range w.all {
-		for _, h := range w.finder.find(fold(f.text)) {
+		for _, h := range w.finder.find(f.text) {
 			f.mentions = addOnce(f.mentions, h.entity)
 		}
 		if f.owner != nil {
@@ -255,7 +264,7 @@ func (w *world) settle(b *brief) {
 	}
 	w.start = w.startPlace(b)
 	for _, p := range w.people {
-		p.voice = voiceOf(w.tongue, p.source)
+		p.voice = voiceOf(w.tongue, w.withoutNames(p.source))
 		p.away = isAway(w.tongue, p)
 		p.mute = isBeast(p)
 	}
@@ -272,7 +281,7 @@ func (b *brief) beginning() string {
 
 // startPlace is the first place the author's opening names, else the first in the lore.
 func (w *world) startPlace(b *brief) *entity {
-	for _, h := range w.finder.find(fold(b.beginning())) {
+	for _, h := range w.finder.find(b.beginning()) {
 		if h.entity.kind == aPlace && h.rank < 2 {
 			return h.entity
 		}
@@ -290,7 +299,7 @@ func (w *world) settlePeople(b *brief) {
 		return
 	}
 	for _, s := range sentences(outsideQuotes(b.beginning())) {
-		hits := w.finder.find(fold(s))
+		hits := w.finder.find(s)
 		if slices.ContainsFunc(hits, func(h hit) bool { return h.entity.kind == aPlace && h.entity != w.start }) {
 			continue // it says where somebody else is
 		}
@@ -311,7 +320,7 @@ func (w *world) settlePeople(b *brief) {
 	}
 	var lost []*entity
 	for _, e := range w.people {
-		for _, h := range w.finder.find(fold(e.source)) {
+		for _, h := range w.finder.find(e.source) {
 			if e.home == nil && h.entity.kind == aPlace {
 				e.home = h.entity
 			}

@@ -107,7 +107,7 @@ func (d *device) leadsTo(w *world, m *memory, turn int) *entity {
 			if near--; near < 0 {
 				continue
 			}
-			for _, h := range w.finder.find(key) {
+			for _, h := range w.finder.find(s) {
 				if h.entity.kind == aPlace && h.entity != m.place {
 					return h.entity
 				}

@@ -272,7 +272,7 @@ func (f *filler) recap() string {
 // the world and not between the two who talk.
 func (f *filler) worth(s string, speech bool) int {
 	w := 0
-	for _, h := range f.w.finder.find(fold(s)) {
+	for _, h := range f.w.finder.find(s) {
 		if h.entity.kind != aTopic && h.entity != f.m.place {
 			w += 2
 		}

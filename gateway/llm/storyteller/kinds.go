@@ -97,12 +97,12 @@ var voices = []struct{ voice, en, zh string }{
 		"狡 滑 精明 油 走私 贼 赌 商人 掮客 笑里 掌柜 贩 机灵 玩世 打趣 消息灵通 冷笑话"},
 	{"learned", "scholar* librarian archivist teacher professor learned precise astronomer clerk doctor physician engineer map-maker mapmaker cartographer scribe historian pedantic bookish judge",
 		"学者 书 先生 学士 教授 严谨 博学 史 考据 一丝不苟 文书 账房 天文 工程 地图 抄"},
-	{"young", "young boy girl child apprentice teen* eager restless cheerful lively kid novice talkative excitable messenger",
-		"少年 少女 孩 小子 丫头 学徒 活泼 年轻 好奇 冒失 童 话多 机灵鬼 小师"},
+	{"young", "young boy girl child apprentice teen* eager restless cheerful lively kid novice talkative excitable messenger nine ten eleven twelve thirteen fourteen fifteen sixteen granddaughter grandson",
+		"少年 少女 孩 孙女 孙子 小子 丫头 学徒 活泼 年轻 好奇 冒失 童 话多 机灵鬼 小师"},
 	{"formal", "noble lady lord priest* abbot abbess mayor official formal polite courteous elder magistrate dignified proud steward governor proper ambassador administrator",
 		"贵 礼 官 长老 掌门 族长 庄重 端方 祭司 住持 管事 傲 大人 威严 规矩 道长 真人 宗主"},
 	{"weary", "weary tired old widow* melanchol* sad worn sleepless haunted grieving drunk* bitter resigned exhausted fisher* retired",
-		"疲 倦 老 寡 忧 愁 哀 失眠 醉 苦 憔悴 认命 叹 心事"},
+		"疲 倦 老人 老汉 老妇 年迈 寡 忧 愁 哀 失眠 醉 苦 憔悴 认命 叹 心事"},
 }
 
 // voiceIndex finds the voice of an English word, and lists the Chinese ones.
@@ -120,6 +120,9 @@ var voiceIndex = sync.OnceValues(func() (whole map[string]string, stems [][2]str
 	return whole, stems
 })
 
+// childAge is an age up to sixteen: 十一岁, but not 五十二岁.
+var childAge = regexp.MustCompile(`(^|[^一二三四五六七八九十百])([六七八九]|十[一二三四五六]?)岁`)
+
 // voiceOf picks the voice that the text about a person suggests most, "plain" when it suggests none.
 func voiceOf(t tongue, source string) string {
 	count := map[string]int{}
@@ -127,6 +130,7 @@ func voiceOf(t tongue, source string) string {
 		for _, v := range voices {
 			count[v.voice] = countAny(source, strings.Fields(v.zh)...)
 		}
+		count["young"] += len(childAge.FindAllString(source, 3))
 	} else {
 		whole, stems := voiceIndex()
 		for _, w := range wordsOf(source) {

@@ -81,18 +81,18 @@ func (t *teller) likeness(words []string, f *fact) int {
 		if !slices.Contains(f.words, w) {
 			continue
 		}
-		if t.t == chinese && len(w) < 4 { // a single character says little
-			score += 6 / max(1, t.w.common[w])
+		if t.t == chinese && len(w) < 4 { // a single character says little, several of them say something
+			score += 10 + 60/max(1, t.w.common[w])
 			continue
 		}
-		score += 4 + 8/max(1, t.w.common[w])
+		score += 40 + 80/max(1, t.w.common[w])
 	}
 	switch {
 	case score == 0:
 	case f.owner != nil && f.owner.kind == aThread:
-		score += 2
+		score += 20
 	case f.owner == t.m.place:
-		score++
+		score += 10
 	}
 	return score
 }
@@ -101,11 +101,11 @@ func (t *teller) likeness(words []string, f *fact) int {
 func (t *teller) enough(words []string) int {
 	if t.t == chinese {
 		if len(words) == 1 { // asked for by a single character, which is all there is to go by
-			return 1
+			return 10
 		}
-		return 4
+		return 45
 	}
-	return 5
+	return 50
 }
 
 // local keeps out what the world says about other places and about people who are not here.
@@ -129,7 +129,7 @@ func (t *teller) seen(a act) *fact {
 func (t *teller) answerTo(a act, ok func(*fact) bool) (*fact, int) {
 	if a.topic != nil {
 		if f := t.about(a.topic, ok); f != nil {
-			return f, 100
+			return f, 1000
 		}
 	}
 	if a.topic == nil || a.topic.kind == aTopic {

@@ -19,7 +19,7 @@ func (t *teller) opening() {
 		t.put(p, false)
 	}
 	if t.m.place != nil {
-		if len(author) == 0 || !mentions(told2(t.segs), t.m.place) {
+		if len(author) == 0 || !mentions(textOf(t.segs), t.m.place) {
 			t.line("open.place")
 		}
 		if !t.tell(t.placeFact(), false) {
@@ -38,7 +38,7 @@ func (t *teller) opening() {
 	t.open(roleView)
 	host := t.host()
 	if host != nil {
-		t.introduce(host, !mentions(told2(t.segs), host))
+		t.introduce(host, !mentions(textOf(t.segs), host))
 		if t.b != nil {
 			t.line("open.also")
 		}
@@ -50,7 +50,7 @@ func (t *teller) opening() {
 
 // host is whoever is here, the one whom the passage has named before the others.
 func (t *teller) host() *entity {
-	text := told2(t.segs)
+	text := textOf(t.segs)
 	var host *entity
 	for _, p := range t.talkers() {
 		if mentions(text, p) {
@@ -93,12 +93,13 @@ func (t *teller) framed(author []string) {
 			t.whoYouAre()
 		}
 	}
-	if t.m.place != nil && !mentions(told2(t.segs), t.m.place) {
+	if t.m.place != nil && !mentions(textOf(t.segs), t.m.place) {
 		t.segs[0].lines = append([]passageLine{{text: t.pick("open.place")}}, t.segs[0].lines...)
 	}
 }
 
-func told2(segs []*segment) string {
+// textOf is what a passage says so far, as running text.
+func textOf(segs []*segment) string {
 	var b strings.Builder
 	for _, s := range segs {
 		for _, l := range s.lines {

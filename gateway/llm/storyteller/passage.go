@@ -61,7 +61,7 @@ func (t *teller) turn(line string) []act {
 
 // nod makes sure that every name the player used is taken up.
 func (t *teller) nod(acts []act) {
-	text := told2(t.segs)
+	text := textOf(t.segs)
 	for _, a := range acts {
 		for _, e := range a.named {
 			if e.shown == "" || mentions(text, e) {
@@ -82,7 +82,7 @@ func (t *teller) nod(acts []act) {
 
 // anchor names the place in the first turns, when a reader still needs to be told where the story is.
 func (t *teller) anchor() {
-	if t.m.place == nil || t.m.turn > 3 || mentions(told2(t.segs), t.m.place) {
+	if t.m.place == nil || t.m.turn > 3 || mentions(textOf(t.segs), t.m.place) {
 		return
 	}
 	if s := t.pick("anchor"); s != "" {
@@ -126,7 +126,7 @@ func length(t tongue, s string) int {
 	return len(strings.Fields(s))
 }
 
-func (t *teller) length() int { return length(t.t, told2(t.segs)) }
+func (t *teller) length() int { return length(t.t, textOf(t.segs)) }
 
 func (t *teller) limits() (least, most int) {
 	if t.t == chinese {
@@ -226,7 +226,7 @@ func (t *teller) moreMoment() bool {
 			who = t.spokeLast
 		}
 		t.focus(who)
-		if g := t.gestureLine(); g != nil && !strings.Contains(strings.Replace(told2(t.segs), g.text, "", 1), who.shown) {
+		if g := t.gestureLine(); g != nil && !strings.Contains(strings.Replace(textOf(t.segs), g.text, "", 1), who.shown) {
 			t.mentioned = slices.DeleteFunc(t.mentioned, func(e *entity) bool { return e == who }) // the full name goes with the gesture
 		}
 		if t.m.wary(who) {

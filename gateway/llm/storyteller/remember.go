@@ -160,7 +160,7 @@ func (m *memory) listen(w *world, story string, turn int) {
 	for _, s := range sentences(story) {
 		m.recent[sentenceKey(s)] = true
 	}
-	for _, h := range w.finder.find(fold(story)) {
+	for _, h := range w.finder.find(story) {
 		if h.entity.kind == aPerson {
 			m.spoken[h.entity] = turn
 		}
@@ -268,8 +268,8 @@ func addressedToYou(before string) bool {
 
 // placeAt is the place whose name begins a text.
 func (w *world) placeAt(text string) *entity {
-	head := fold(clip(text, 48))
-	for _, lead := range []string{"", "the "} {
+	head := clip(text, 48)
+	for _, lead := range []string{"", "the ", "The "} {
 		if rest, ok := strings.CutPrefix(head, lead); ok {
 			if hits := w.finder.find(rest); len(hits) > 0 && hits[0].start == 0 && hits[0].entity.kind == aPlace {
 				return hits[0].entity

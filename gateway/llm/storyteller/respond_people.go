@@ -64,7 +64,7 @@ func (t *teller) answer(who *entity, a act) {
 	if f == nil && any == nil && a.topic == nil && len(a.words) == 0 && !ofThem {
 		f = t.small(who)
 	}
-	if f != nil && better <= fit+1 {
+	if f != nil && better <= fit+10 {
 		t.usedFacts[f] = true
 		t.gesture()
 		t.speak(who, t.pick("v.open"), f.text, t.pick("v.close"))

@@ -120,13 +120,13 @@ func (t *teller) pursue(a act) bool {
 	case a.verb == doGo && a.place != nil && a.place != t.there:
 		return false // the player goes somewhere else
 	}
-	if t.fresh2(d, stage) == "" {
-		if stage = stagePursue; t.fresh2(d, stage) == "" {
+	if t.stageText(d, stage) == "" {
+		if stage = stagePursue; t.stageText(d, stage) == "" {
 			return false
 		}
 	}
 	t.open(roleAct)
-	text := t.fresh2(d, stage)
+	text := t.stageText(d, stage)
 	t.put(text, false)
 	t.m.follow(t.w, text, t.m.turn) // some lead to another place
 	moved := t.m.cameAt == t.m.turn
@@ -150,8 +150,8 @@ func (t *teller) pursue(a act) bool {
 	return true
 }
 
-// fresh2 realises the phrase of a device's stage once; asking again gives the same text.
-func (t *teller) fresh2(d *device, stage string) string {
+// stageText realises the phrase of a device's stage once; asking again gives the same text.
+func (t *teller) stageText(d *device, stage string) string {
 	key := "device." + stage
 	if s := t.slots[key]; s != "" {
 		return s

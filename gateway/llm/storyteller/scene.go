@@ -43,7 +43,7 @@ func readScene(f *filler) *scene {
 	}
 	weight := map[string]int{}
 	var named []string
-	for _, h := range f.w.finder.find(fold(text)) {
+	for _, h := range f.w.finder.find(text) {
 		switch e := h.entity; {
 		case e.shown == "":
 		case e.kind == aPerson:
@@ -56,7 +56,7 @@ func readScene(f *filler) *scene {
 		for _, line := range sentences(outsideQuotes(p)) { // whoever is only spoken of is not here
 			elsewhere := false
 			var here []string
-			for _, h := range f.w.finder.find(fold(line)) {
+			for _, h := range f.w.finder.find(line) {
 				elsewhere = elsewhere || h.entity.kind == aPlace && h.entity != f.m.place
 				here = append(here, h.entity.shown)
 			}

@@ -202,7 +202,9 @@ func BenchmarkReadLargeWorld(b *testing.B) {
 	req := (&game{world: testWorld{locale: "en", lore: lore.String()}}).request("")
 	b.ReportAllocs()
 	for b.Loop() {
-		generate(b, req)
+		if _, err := New(Options{}).Generate(context.Background(), req, nil); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

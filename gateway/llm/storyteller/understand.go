@@ -150,7 +150,7 @@ func understand(w *world, line string, here []*entity) []act {
 	acts = pruneActs(acts)
 	for i := range acts {
 		acts[i].named, acts[i].raw = named, line
-		w.finishAct(&acts[i], written, here)
+		w.finishAct(&acts[i], written, here, len(acts) == 1)
 	}
 	return acts
 }
@@ -166,7 +166,7 @@ func (w *world) withoutSpeaker(line string) string {
 // withoutNames leaves of a line what says which language it is written in.
 func (w *world) withoutNames(line string) string {
 	key := fold(line)
-	hits := w.finder.find(key)
+	hits := w.finder.find(line)
 	for i := len(hits) - 1; i >= 0; i-- {
 		key = key[:hits[i].start] + " " + key[hits[i].end:]
 	}
@@ -178,7 +178,7 @@ func (w *world) withoutNames(line string) string {
 
 func (w *world) namesIn(line string) []*entity {
 	var out []*entity
-	for _, h := range w.finder.find(fold(line)) {
+	for _, h := range w.finder.find(line) {
 		out = addOnce(out, h.entity)
 	}
 	return out
@@ -324,7 +324,7 @@ func weight(a act) int {
 }
 
 // finishAct fills what both languages share: who is meant, what it is about.
-func (w *world) finishAct(a *act, written tongue, here []*entity) {
+func (w *world) finishAct(a *act, written tongue, here []*entity, alone bool) {
 	if a.speech != "" {
 		a.speech = printable(w.tongue, a.speech, 160)
 	}
@@ -347,7 +347,7 @@ func (w *world) finishAct(a *act, written tongue, here []*entity) {
 	}
 	if a.topic == nil {
 		for _, e := range a.named {
-			if e.kind == aThread || e.kind == aTopic || e.kind == aPlace && a.verb == doAsk {
+			if e.kind == aThread || e.kind == aTopic || e.kind == aPlace && a.verb == doAsk && alone && a.thing == "" {
 				a.topic = e
 				break
 			}

@@ -75,7 +75,7 @@ func clausesOf(w *world, lex lexicon, line string) []string {
 
 func isName(w *world, s string) bool {
 	key := fold(strings.TrimSpace(s))
-	hits := w.finder.find(key)
+	hits := w.finder.find(strings.TrimSpace(s))
 	return len(hits) == 1 && hits[0].entity.kind == aPerson && hits[0].start == 0 && hits[0].end == len(key)
 }
 
@@ -127,7 +127,7 @@ func englishClause(w *world, lex lexicon, clause string, here []*entity, asked b
 		c, question = youOrder.ReplaceAllString(c, ""), false
 	}
 	if wholeSay.MatchString(c) && !question && len(strings.Fields(c)) <= 6 || spokenTo.MatchString(c) && !question && !order && !toldTo.MatchString(c) {
-		return englishStatement(w, c, w.finder.find(fold(c)))
+		return englishStatement(w, c, w.finder.find(c))
 	}
 	first := subjectI.MatchString(c)
 	stated := !first && !order && questionHas.MatchString(c) && (question || !subjectI.MatchString(c) && !isOrder(lex, c))
@@ -141,7 +141,7 @@ func englishClause(w *world, lex lexicon, clause string, here []*entity, asked b
 		phrase = wantsTo.ReplaceAllString(phrase, "")
 	}
 	base, class, rest := englishVerb(lex, phrase)
-	hits := w.finder.find(fold(c))
+	hits := w.finder.find(c)
 	a := act{verb: class, negated: negated, question: question}
 	if class == doGo && !walks[base] && len(hits) == 0 {
 		a.verb = doOther // climbing a wall is no way to anywhere
@@ -194,7 +194,7 @@ func withoutPeople(w *world, rest string) string {
 	if len(key) != len(rest) {
 		return rest
 	}
-	hits := w.finder.find(key)
+	hits := w.finder.find(rest)
 	for i := len(hits) - 1; i >= 0; i-- {
 		if h := hits[i]; h.entity.kind == aPerson && !strings.HasPrefix(rest[h.end:], "'s") {
 			rest = rest[:h.start] + rest[h.end:]
@@ -222,7 +222,7 @@ func clipWords(s string, n int) string {
 // englishQuestion: "Where is Tam?", "Maren, who hung the lantern".
 func englishQuestion(w *world, c string, here []*entity) act {
 	a := act{verb: doAsk, question: true, speech: upperFirst(c) + "?"}
-	hits := w.finder.find(fold(c))
+	hits := w.finder.find(c)
 	for _, h := range hits {
 		// a name before a comma or at the very start or end is spoken to; elsewhere it is spoken about
 		after := strings.TrimSpace(fold(c)[h.end:])
@@ -307,7 +307,7 @@ func (a *act) topicEnglish(w *world, rest string) {
 			}
 		}
 	}
-	hits := w.finder.find(fold(topic))
+	hits := w.finder.find(topic)
 	for _, h := range hits {
 		if h.entity.kind != aPerson || len(a.people) > 1 || len(a.people) == 1 && a.people[0] != h.entity {
 			a.topic = h.entity
@@ -367,7 +367,7 @@ func nounPhrase(w *world, rest string, hits []hit) string {
 		return ""
 	}
 	np := strings.Join(words, " ")
-	for _, h := range w.finder.find(fold(np)) {
+	for _, h := range w.finder.find(np) {
 		if h.entity.kind == aPerson || h.entity.kind == aPlace && h.rank < 2 {
 			if strings.TrimSpace(strings.TrimPrefix(fold(np), "the ")) == fold(np)[h.start:h.end] || h.entity.kind == aPerson {
 				return ""

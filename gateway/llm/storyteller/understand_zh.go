@@ -104,7 +104,7 @@ func chineseClause(w *world, lex lexicon, clause string, here []*entity, asked b
 	c, first, negated := clause, strings.HasPrefix(clause, "我") || strings.HasPrefix(clause, "咱"), false
 	if before, after, ok := strings.Cut(c, "："); ok && strings.TrimSpace(after) != "" { // 我对阿岚说：你好
 		a := act{verb: doSay, speech: after}
-		a.sortNames(w.finder.find(fold(before)))
+		a.sortNames(w.finder.find(before))
 		if asksChinese.MatchString(after) {
 			a.verb, a.question = doAsk, true
 		} else {
@@ -116,11 +116,11 @@ func chineseClause(w *world, lex lexicon, clause string, here []*entity, asked b
 	embedded := first && !asked && !strings.HasSuffix(clause, "吗") && !strings.HasSuffix(clause, "呢")     // "我会帮你查清楚是谁"
 	if strings.ContainsAny(clause, "你您") && (!question || embedded) && !toldChinese.MatchString(clause) { // said to somebody
 		a := act{verb: doSay, speech: clause + "。"}
-		a.sortNames(w.finder.find(fold(clause)))
+		a.sortNames(w.finder.find(clause))
 		refineSay(&a)
 		return []act{a}
 	}
-	if hits := w.finder.find(fold(c)); strings.HasPrefix(c, "请") && len(hits) > 0 && hits[0].start == len("请") && hits[0].entity.kind == aPerson {
+	if hits := w.finder.find(c); strings.HasPrefix(c, "请") && len(hits) > 0 && hits[0].start == len("请") && hits[0].entity.kind == aPerson {
 		a := act{verb: doSay}
 		a.sortNames(hits)
 		return []act{a}
@@ -143,7 +143,7 @@ func chineseClause(w *world, lex lexicon, clause string, here []*entity, asked b
 		}
 		c = c[len(m):]
 	}
-	hits := w.finder.find(fold(c))
+	hits := w.finder.find(c)
 	if len(fold(c)) != len(c) { // positions would not fit
 		c = fold(c)
 	}

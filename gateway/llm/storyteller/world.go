@@ -110,6 +110,8 @@ type pattern struct {
 	text   string // folded
 	entity *entity
 	rank   int // 0 the full name, 1 an alias, 2 a part of a name
+	// common is a part that is an ordinary word as well: "Eel" means Eel Tull only with a capital.
+	common bool
 }
 
 // hit is one place in a folded text where an entity is named.
@@ -119,7 +121,8 @@ type hit struct {
 	rank       int
 }
 
-func newFinder(entities []*entity) finder {
+// newFinder makes a finder for entities. ordinary holds the words that the world's text writes in lower case.
+func newFinder(entities []*entity, ordinary map[string]bool) finder {
 	owners := map[string][]pattern{}
 	add := func(text string, e *entity, rank int) {
 		text = strings.TrimSpace(fold(text))
@@ -131,7 +134,7 @@ func newFinder(entities []*entity) finder {
 				return
 			}
 		}
-		owners[text] = append(owners[text], pattern{text, e, rank})
+		owners[text] = append(owners[text], pattern{text, e, rank, rank == 2 && ordinary[text]})
 	}
 	for _, e := range entities {
 		add(e.name, e, 0)
@@ -174,10 +177,12 @@ func newFinder(entities []*entity) finder {
 	return f
 }
 
-// find lists the names in a folded text from left to right, the longest at each place, without overlap. A name in a
-// spaced script must stand as a word; a Chinese name may start anywhere.
-func (f finder) find(text string) []hit {
+// find lists the names in a text from left to right, the longest at each place, without overlap. A name in a spaced script
+// must stand as a word; a Chinese name may start anywhere. Positions are those in the folded text.
+func (f finder) find(original string) []hit {
 	var hits []hit
+	text := fold(original)
+	cased := len(text) == len(original)
 	prev := utf8.RuneError
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
@@ -185,6 +190,9 @@ func (f finder) find(text string) []hit {
 		for _, pi := range f.at[r] {
 			p := f.patterns[pi]
 			if !strings.HasPrefix(text[i:], p.text) || !standsAlone(prev, p.text, text[i+len(p.text):]) {
+				continue
+			}
+			if p.common && p.entity.kind == aPerson && !(cased && unicode.IsUpper(firstRune(original[i:]))) {
 				continue
 			}
 			hits = append(hits, hit{p.entity, i, i + len(p.text), p.rank})
