@@ -100,11 +100,13 @@ func (r *run) prompt() prompt.In {
 		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Text})
 		recent = append(recent, m.Text)
 	}
-	for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent) {
-		if a.Entry.Position == "before_plugin" {
-			in.LoreBefore = append(in.LoreBefore, a.Entry)
-		} else {
-			in.LoreAfter = append(in.LoreAfter, a.Entry)
+	if rt.IO.Visibility == manifest.VisibilityStory { // nobody else is told lore
+		for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent[max(0, len(recent)-worlds.MaxScanDepth):]) {
+			if a.Entry.Position == "before_plugin" {
+				in.LoreBefore = append(in.LoreBefore, a.Entry)
+			} else {
+				in.LoreAfter = append(in.LoreAfter, a.Entry)
+			}
 		}
 	}
 	for _, decl := range rt.IO.SelfData {

@@ -23,7 +23,7 @@ import (
 )
 
 // errNoLog: the data folder has no log.
-var errNoLog = errors.New("there is no log in the data folder: nothing was played there yet, or --data names another folder")
+var errNoLog = errors.New("there is no log in the data folder: nothing was played there yet, its server keeps the log in memory, or --data names another folder")
 
 // noLog says what a missing log means to whoever asked.
 func noLog(data string, err error) error {

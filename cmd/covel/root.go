@@ -14,6 +14,9 @@ agree on is committed together to an append-only log.
   covel serve                     start the server and open the printed address in a browser
   covel play                      play in the terminal
   covel sessions list             see what was played, also while the server runs
+  covel doctor                    see whether everything is as it should be
+
+Without a model of your own the offline storyteller tells the story. For one, see covel serve --help.
 
 Every setting is a flag. A flag that is not given is read from the environment (COVEL_ADDR, COVEL_DATA, COVEL_MODEL, …),
 then from config.yaml in the home folder (COVEL_HOME, by default ~/.covel), then it has its default.`,

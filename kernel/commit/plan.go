@@ -98,7 +98,7 @@ type planner struct {
 }
 
 func newPlanner(in In) *planner {
-	p := &planner{in: in, world: world.View(in.State, in.Pack), revision: map[string]uint64{}, dropped: map[string]string{}}
+	p := &planner{in: in, world: world.Model(in.State), revision: map[string]uint64{}, dropped: map[string]string{}}
 	for _, r := range in.Results {
 		p.hasStory = p.hasStory || (r.Story && r.Status == turn.Succeeded)
 	}

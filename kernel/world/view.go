@@ -15,8 +15,8 @@ import (
 // View gives the committed world of a session; pack is the world as the session stored it. It shares nothing with them
 // that a plugin could write to.
 func View(s projections.State, pack worlds.View) sdk.World {
-	w := Actors(s)
-	w.Record, w.Schema = pack.Record, Schema(s.Characters)
+	w := Model(s)
+	w.Record = pack.Record
 	w.Record.Tags, w.Record.Metadata = slices.Clone(pack.Record.Tags), maps.Clone(pack.Record.Metadata)
 	if pack.DeclaredSchema != nil {
 		w.DeclaredSchema = &sdk.CharacterSchema{
@@ -35,6 +35,13 @@ func View(s projections.State, pack worlds.View) sdk.World {
 		}
 		w.Lorebook = append(w.Lorebook, entry)
 	}
+	return w
+}
+
+// Model gives the part of the view that world proposals are held against: the schema, who there is, who plays whom.
+func Model(s projections.State) sdk.World {
+	w := Actors(s)
+	w.Schema = Schema(s.Characters)
 	return w
 }
 

@@ -2,27 +2,47 @@ package terminal
 
 import "strings"
 
-// texts are what a player reads; %s and %d as their comments say.
+// texts are what a player reads of the program's own words. Those with %s or %d say in a comment what stands there.
 type texts struct {
-	resumed                                                              string // %s name, %d turns
-	chooseWorld, continueOne, noWorlds, number                           string // number: %d the highest
-	session                                                              string // %s id
-	help, helpHint, prompt                                               string
-	working, settling, queued                                            string // queued: %d
-	lost, back, gone, stopped, nothingRuns                               string
-	notCommitted, interrupted, setupFailed, lineKept, draft, draftEnd    string
-	retryHint, refused, startedOver, finalText, goodbye, noSuggestion    string
-	required, optional, defaultValue, choose, yesNo, notOption, notYesNo string
-	ended, paused, yes, no, unknownCommand                               string
-	colon, semicolon, open, end                                          string
-	stages                                                               map[string]string // by the name of the stage
+	chooseWorld, continueOne string
+	number                   string // the highest number
+	resumed                  string // name of the world, turns
+	session                  string // id
+	goodbye                  string // id
+	help, helpHint, prompt   string
+	unknownCommand           string // the command
+	ended, paused            string
+
+	working, settling string
+	queued            string            // how many wait before
+	stages            map[string]string // by the name of the stage
+
+	lost, back             string
+	gone                   string // reason
+	stopped, nothingRuns   string
+	notCommitted           string // reason
+	interrupted            string
+	setupFailed            string // reason
+	lineKept               string // the line
+	draft, draftEnd        string
+	retryHint              string
+	refused                string // reason
+	startedOver, finalText string
+	noSuggestion           string // the number
+
+	required, optional  string
+	defaultValue        string // the value
+	choose, yesNo       string
+	notOption, notYesNo string
+	yes, no             string
+	colon, semicolon    string
+	open, end           string // brackets
 }
 
 var english = texts{
 	resumed:      "%s · turn %d",
 	chooseWorld:  "Which world?",
 	continueOne:  "Or go on where you were:",
-	noWorlds:     "There is no world to play in.",
 	number:       "Type a number from 1 to %d.",
 	session:      "session %s",
 	help:         "Write what you say or do and press Enter. A number sends that suggestion.\n  /act TEXT   do something instead of saying it\n  /retry      run the last turn again that did not finish\n  /stop       stop the running turn; nothing of it is kept\n  /skip       leave the open question for now\n  /help       this\n  /quit       leave; everything committed is kept",
@@ -62,7 +82,6 @@ var chinese = texts{
 	resumed:      "%s · 第 %d 回合",
 	chooseWorld:  "选择哪个世界？",
 	continueOne:  "或者接着玩：",
-	noWorlds:     "没有可玩的世界。",
 	number:       "请输入 1 到 %d 之间的数字。",
 	session:      "会话 %s",
 	help:         "写下你说的话或做的事，按回车发送。输入数字即发送对应的建议。\n  /act 文字   做某事，而不是说出来\n  /retry      重新运行上一个没有完成的回合\n  /stop       停止正在进行的回合，其内容一概不保留\n  /skip       先不回答当前的问题\n  /help       显示这段说明\n  /quit       离开；已提交的内容都会保留",
@@ -98,7 +117,7 @@ var chinese = texts{
 	colon: "：", semicolon: "；", open: "（", end: "）",
 }
 
-// Texts of a language; every other language than Chinese reads English.
+// textsFor gives the texts of a language; every other language than Chinese reads English.
 func textsFor(locale string) *texts {
 	if Chinese(locale) {
 		return &chinese
