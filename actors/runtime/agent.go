@@ -220,19 +220,13 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 		defer func() { root.Send(self, done) }()
 		for _, b := range e.Batches {
 			results := make([]tools.CallResult, len(b.Calls))
-			var wg sync.WaitGroup
+			jobs := make([]tools.Call, len(b.Calls))
 			for i, tc := range b.Calls {
 				told(kernelsession.ToolCalling, tc, "")
-				job := a.r.run.call(tc.Name, tc.Arguments, a.authorised)
-				job.Emitted = a.emitted
-				wg.Add(1)
-				safego.Go("tool", func() {
-					defer wg.Done()
-					results[i] = tools.Skipped(tc.Name, tc.Arguments, "the call failed unexpectedly")
-					results[i] = a.r.Tools.Run(ctx, job)
-				})
+				jobs[i] = a.r.run.call(tc.Name, tc.Arguments, a.authorised)
+				jobs[i].Emitted = a.emitted
 			}
-			wg.Wait()
+			a.runBatch(ctx, b.Calls, jobs, results)
 			for i, res := range results {
 				done.outcomes = append(done.outcomes, a.outcome(b.Calls[i], res))
 				if res.Err != nil {
@@ -243,6 +237,24 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 			}
 		}
 	})
+}
+
+// runBatch runs the calls of a batch at the same time; most batches are one call, which needs no goroutine of its own.
+func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []tools.Call, results []tools.CallResult) {
+	if len(jobs) == 1 {
+		results[0] = a.r.Tools.Run(ctx, jobs[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for i, job := range jobs {
+		wg.Add(1)
+		safego.Go("tool", func() {
+			defer wg.Done()
+			results[i] = tools.Skipped(calls[i].Name, calls[i].Arguments, "the call failed unexpectedly")
+			results[i] = a.r.Tools.Run(ctx, job)
+		})
+	}
+	wg.Wait()
 }
 
 func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {

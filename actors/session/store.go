@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -57,9 +58,13 @@ func (s *session) append(c actor.Context, a kernel.Append) {
 	})
 }
 
-// settle asks validators, which are plugin code, outside of Receive.
+// settle asks validators, which are plugin code, outside of Receive. A command that answers nothing has nothing to ask.
 func (s *session) settle(c actor.Context, cmd kernel.Command) {
 	self, root, ctx, view := c.Self(), c.ActorSystem().Root, s.ctx, s.state.Hot
+	if !slices.ContainsFunc(cmd.Actions, func(a projections.Action) bool { return a.Interaction != nil }) {
+		c.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID}})
+		return
+	}
 	safego.Go("settle", func() {
 		done := kernel.Settled{ExecutionID: cmd.ExecutionID, Issues: []kernel.Issue{{Message: "the form's own check failed; try again"}}}
 		defer func() { root.Send(self, input{done}) }()

@@ -3,10 +3,11 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -49,12 +50,12 @@ func (in In) playerBlock() string {
 // profiles describe everybody but the player's character, one line each. Who no longer fits is only named.
 func (in In) profiles() string {
 	var lines, named []string
-	size := 0
+	size, schema := 0, schemaKey(in.Schema)
 	for _, c := range in.Characters {
 		if in.Player != nil && c.ID == in.Player.ID {
 			continue
 		}
-		line := in.profile(c)
+		line := remembered(profileKey{characterKey(c), schema}, func() string { return in.profile(c) })
 		if n := utf8.RuneCountInString(line) + 1; len(named) == 0 && size+n <= maxProfiles {
 			size += n
 			lines = append(lines, line)
@@ -92,23 +93,66 @@ func label(c sdk.Character) string {
 
 // attributes are "<name>: <value>" of the fields that are set, first those of the schema in its order.
 func attributes(c sdk.Character, schema sdk.CharacterSchema) []string {
-	fields, _ := modelFacing(decode(c.Fields)).(map[string]any)
+	fields := fieldsOf(c.Fields)
 	var out []string
 	add := func(name string, v any, def sdk.AttributeDef) {
 		if t := valueText(v, def); t != "" {
 			out = append(out, oneLine(name)+": "+t)
 		}
 	}
-	declared := map[string]bool{}
 	for _, def := range schema.Attributes {
-		declared[def.ID] = true
-		add(def.Name, fields[def.ID], def)
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if !declared[key] {
-			add(key, fields[key], sdk.AttributeDef{})
+		if i := slices.IndexFunc(fields, func(f field) bool { return f.key == def.ID }); i >= 0 {
+			add(def.Name, fields[i].value, def)
+			fields[i].declared = true
 		}
 	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.key, b.key) })
+	for _, f := range fields {
+		if !f.declared {
+			add(f.key, f.value, sdk.AttributeDef{})
+		}
+	}
+	return out
+}
+
+// field is a field of a character as the model may see it.
+type field struct {
+	key      string
+	value    any
+	declared bool
+}
+
+// fieldsOf reads the fields of a character. It runs for every character of every turn, so it does not build the whole
+// value: most fields are texts and numbers.
+func fieldsOf(raw json.RawMessage) []field {
+	fields := gjson.ParseBytes(raw)
+	if !fields.IsObject() || !gjson.ValidBytes(raw) {
+		return nil
+	}
+	var out []field
+	fields.ForEach(func(k, r gjson.Result) bool {
+		f := field{key: k.String()}
+		switch r.Type {
+		case gjson.String:
+			f.value = r.String()
+		case gjson.Number:
+			f.value = json.Number(r.Raw)
+		case gjson.True, gjson.False:
+			f.value = r.Bool()
+		case gjson.JSON:
+			f.value = decode(json.RawMessage(r.Raw))
+		}
+		if isBookkeeping(f.key, f.value) {
+			return true
+		}
+		f.value = modelFacing(f.value)
+		if i := slices.IndexFunc(out, func(o field) bool { return o.key == f.key }); i >= 0 {
+			out[i] = f // the last of two keys counts, as everywhere
+		} else {
+			out = append(out, f)
+		}
+		return true
+	})
 	return out
 }
 
