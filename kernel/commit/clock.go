@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/projections"
@@ -73,11 +72,13 @@ func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1
 		out.Attempts++
 	case r.Status == turn.Failed:
 		out.Attempts++
-		out.LastError = text.Clean(failure)
+		out.LastError = errorText(failure)
 		if out.LastError == "" {
 			out.LastError = "it failed without a reason"
 		}
-		if su.MaxAttempts > 0 && out.Attempts >= su.MaxAttempts {
+		// Only its own failure blocks a runtime: what was rolled back for another's sake, or died with the process, uses up a
+		// try and may be tried again.
+		if r.Error != "" && su.MaxAttempts > 0 && out.Attempts >= su.MaxAttempts {
 			out.Status, out.Reason = projections.SetupBlocked, "attempts-used-up"
 		}
 	case r.Committable() && su.LastError != "": // it waits for the player now; what went wrong before is over
@@ -94,8 +95,11 @@ func setupAttempts(s projections.Session, results []turn.Result, message string)
 		if r.Status == turn.Skipped && r.SkipReason != turn.SkipGuard {
 			continue
 		}
-		r.Done, r.Status = false, turn.Failed
 		failure := r.Error
+		if r.Status != turn.Failed {
+			failure, r.Error = "", ""
+		}
+		r.Done, r.Status = false, turn.Failed
 		if failure == "" {
 			failure = message
 		}
@@ -117,7 +121,7 @@ func InterruptedAttempts(s projections.Session) []*eventsv1.SetupAttempt {
 	var results []turn.Result
 	for _, su := range s.Setup {
 		if su.Status == projections.SetupPending {
-			results = append(results, turn.Result{RuntimeID: su.RuntimeID, Stage: manifest.Setup, Status: turn.Failed, Error: "interrupted"})
+			results = append(results, turn.Result{RuntimeID: su.RuntimeID, Stage: manifest.Setup, Status: turn.Failed})
 		}
 	}
 	return setupAttempts(s, results, "interrupted")

@@ -93,7 +93,7 @@ func TestSetupClock(t *testing.T) {
 }
 
 // "By the player's stop no attempt is used up; an execution that died with its process uses one for each setup runtime that
-// was due."
+// was due." It blocks nothing: a crash is not the runtime's failure.
 func TestInterruptedAttempts(t *testing.T) {
 	s := settingUp(t, pending("a", 0, 1), pending("b", 0, 0), &eventsv1.SetupRuntime{RuntimeId: "c", Status: "done"}, &eventsv1.SetupRuntime{RuntimeId: "d", Status: "blocked"})
 	var got []string
@@ -104,7 +104,7 @@ func TestInterruptedAttempts(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	expect(t, "attempts", got, []string{"a interrupted blocked", "b interrupted"})
+	expect(t, "attempts", got, []string{"a interrupted", "b interrupted"})
 	expect(t, "in play", len(InterruptedAttempts(playing(t).Session)), 0)
 	expect(t, "at rest", len(InterruptedAttempts(projections.Session{})), 0)
 	expect(t, "by the player's stop", told(Abort(in(s), "aborted-by-player")), []string{"aborted e1 aborted-by-player"})

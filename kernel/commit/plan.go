@@ -70,7 +70,7 @@ func Plan(in In) Out {
 		if up := p.droppedNeed(r); up != "" {
 			why := fmt.Sprintf("needs %s, whose writes were refused", up)
 			if !p.droppable(r) {
-				return Failure(in, ReasonProposal, r.RuntimeID+" "+why)
+				return blame(in, r, r.RuntimeID+" "+why)
 			}
 			p.dropped[r.RuntimeID] = why
 			continue
@@ -81,7 +81,7 @@ func Plan(in In) Out {
 			continue
 		}
 		if !p.droppable(r) {
-			return Failure(in, ReasonProposal, fmt.Sprintf("%s: %v", r.RuntimeID, err))
+			return blame(in, r, fmt.Sprintf("%s: %v", r.RuntimeID, err))
 		}
 		p.dropped[r.RuntimeID] = err.Error()
 	}
@@ -213,21 +213,32 @@ func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.
 		total.ToolCalls += u.ToolCalls
 		o := &eventsv1.RuntimeOutcome{
 			RuntimeId: r.RuntimeID, PluginId: r.PluginID, RunId: r.RunID, Status: string(r.Status), StopReason: r.StopReason,
-			SkipReason: text.Clean(r.SkipReason), Error: text.Clean(r.Error), Usage: u, Finalizer: r.Finalizer,
+			SkipReason: errorText(r.SkipReason), Error: errorText(r.Error), Usage: u, Finalizer: r.Finalizer,
 		}
 		if why, ok := dropped[r.RuntimeID]; ok {
-			o.Status, o.Error, o.Dropped = string(turn.Failed), text.Clean(why), true
+			o.Status, o.Error, o.Dropped = string(turn.Failed), errorText(why), true
 		}
 		out = append(out, o)
 	}
 	return out
 }
 
+// blame fails the execution because of one run, whose try it was.
+func blame(in In, r turn.Result, message string) Out {
+	in.Results = slices.Clone(in.Results)
+	for i := range in.Results {
+		if in.Results[i].RunID == r.RunID {
+			in.Results[i].Status, in.Results[i].Error = turn.Failed, message
+		}
+	}
+	return Failure(in, ReasonProposal, message)
+}
+
 // Failure gives the events of an execution that writes nothing of its own. A failed try of a setup runtime uses up an
 // attempt all the same (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
 func Failure(in In, reason, message string) Out {
 	usage := &eventsv1.Usage{}
-	message = text.Clean(message)
+	message = errorText(message)
 	ev := &eventsv1.ExecutionFailed{
 		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
 		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in.State.Session, in.Results, message), Draft: Draft(in.Results),
