@@ -102,6 +102,13 @@ func (n *Node) ask(ctx context.Context, id string, msg func(func(kernel.Answer))
 	}
 }
 
+// DecideSetup tries a blocked setup runtime again, or goes on without it.
+func (n *Node) DecideSetup(ctx context.Context, id, runtimeID string, kind kernel.ChangeKind) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {
+		return session.ChangeStatus{Kind: kind, Runtime: runtimeID, Reply: reply}
+	})
+}
+
 // View reads a session, also while a turn runs.
 func (n *Node) View(ctx context.Context, id string) (View, error) {
 	return n.view(ctx, id, session.Read{})

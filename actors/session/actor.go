@@ -124,7 +124,7 @@ func (s *session) Receive(c actor.Context) {
 	case ChangeStatus:
 		c.Respond(Received{})
 		t := s.token(m.Reply)
-		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{Kind: m.Kind, ID: s.NewID(), Token: t}})
+		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{Kind: m.Kind, Runtime: m.Runtime, ID: s.NewID(), Token: t}})
 	case StopTurn:
 		c.Respond(Received{})
 		t := s.token(m.Reply)

@@ -33,10 +33,23 @@ type rig struct {
 	newID  func() string
 	turn   func(kernel.StartTurn) *actor.Props
 	gone   chan struct{}
+	saved  snapshots
+}
+
+// snapshots keeps what a session saves.
+type snapshots chan projections.State
+
+func (s snapshots) Load(context.Context, string) (projections.State, bool, error) {
+	return projections.State{}, false, nil
+}
+
+func (s snapshots) Save(_ context.Context, _ string, st projections.State) error {
+	s <- st
+	return nil
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, store: memory.New(memory.Options{}), gone: make(chan struct{})}
+	r := &rig{t: t, store: memory.New(memory.Options{}), gone: make(chan struct{}), saved: make(snapshots, 8)}
 	r.newID = func() string { return fmt.Sprint("id-", r.ids.Add(1)) }
 	var pack worlds.View
 	pack.Record.ID, pack.Record.Locale = "w", "en"
@@ -54,7 +67,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) start() {
 	r.pid = r.system.Root.Spawn(session.Props(session.Deps{
-		SessionID: "s1", Self: kernel.Owner{Node: "n", Activation: "a"}, Store: r.store, NewID: func() string { return r.newID() },
+		SessionID: "s1", Snapshots: r.saved, Self: kernel.Owner{Node: "n", Activation: "a"}, Store: r.store, NewID: func() string { return r.newID() },
 		OwnerAlive: func(kernel.Owner) bool { return false },
 		Validate:   func(context.Context, projections.State, kernel.Command) []kernel.Issue { return nil },
 		Turn:       func(s kernel.StartTurn) *actor.Props { return r.turn(s) }, CancelMsg: func(string) any { return "cancel" },
@@ -191,5 +204,21 @@ func TestUnreadableSession(t *testing.T) {
 	}
 	if n, _ := r.store.StreamVersion(context.Background(), "session-s1"); n != 2 {
 		t.Errorf("version %d", n)
+	}
+}
+
+// A session that leaves keeps a snapshot of what it knew.
+func TestSnapshotOnLeaving(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	v := r.ask(session.Read{}).(session.View)
+	r.system.Root.Send(r.pid, session.Leave{})
+	select {
+	case st := <-r.saved:
+		if st.Version != v.State.Version {
+			t.Errorf("version %d was kept of %d", st.Version, v.State.Version)
+		}
+	case <-time.After(nodetest.Patience):
+		t.Fatal("nothing was kept")
 	}
 }

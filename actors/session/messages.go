@@ -12,10 +12,11 @@ type Submit struct {
 	Reply   func(kernel.Answer)
 }
 
-// ChangeStatus pauses, resumes or ends the session; answered like Submit.
+// ChangeStatus changes the session itself; answered like Submit.
 type ChangeStatus struct {
-	Kind  kernel.ChangeKind
-	Reply func(kernel.Answer)
+	Kind    kernel.ChangeKind
+	Runtime string // of a setup decision
+	Reply   func(kernel.Answer)
 }
 
 // StopTurn is the player's stop; answered like Submit.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -20,6 +21,9 @@ type Snapshots interface {
 	Load(ctx context.Context, sessionID string) (s projections.State, ok bool, err error)
 	Save(ctx context.Context, sessionID string, s projections.State) error
 }
+
+// ValidateTimeout bounds what form validators may take; what they say later is not heard.
+const ValidateTimeout = 5 * time.Second
 
 // AppendTimeout bounds one append; past it the outcome is unknown.
 const AppendTimeout = 15 * time.Second
@@ -65,10 +69,19 @@ func (s *session) settle(c actor.Context, cmd kernel.Command) {
 		c.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID}})
 		return
 	}
+	var once sync.Once
+	settled := func(issues []kernel.Issue) {
+		once.Do(func() { root.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID, Issues: issues}}) })
+	}
+	late := time.AfterFunc(ValidateTimeout, func() {
+		settled([]kernel.Issue{{Message: "the form's own check took too long; try again"}})
+	})
 	safego.Go("settle", func() {
-		done := kernel.Settled{ExecutionID: cmd.ExecutionID, Issues: []kernel.Issue{{Message: "the form's own check failed; try again"}}}
-		defer func() { root.Send(self, input{done}) }()
-		done.Issues = s.Validate(ctx, view, cmd)
+		issues := []kernel.Issue{{Message: "the form's own check failed; try again"}}
+		defer func() { late.Stop(); settled(issues) }()
+		call, cancel := context.WithTimeout(ctx, ValidateTimeout)
+		defer cancel()
+		issues = s.Validate(call, view, cmd)
 	})
 }
 

@@ -65,6 +65,9 @@ func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {
 		}
 		out[i] = resolved
 	}
+	if len(c.answered) == 0 && hot.Session.Phase == projections.PhaseSetup && len(hot.Interactions.Open("")) > 0 {
+		return cmd, &Refusal{Code: "interaction_required", Message: "the story waits for an answer to its question first"}
+	}
 	if len(c.issues) > 0 {
 		return cmd, &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: c.issues}
 	}

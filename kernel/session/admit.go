@@ -29,7 +29,11 @@ func (s *step) submit(cmd Command) {
 // it waits in the queue is no surprise to its sender.
 func (s *step) conflicts(cmd *Command) bool {
 	if !cmd.admitted && cmd.Base != nil && *cmd.Base != s.Hot.Version {
-		s.refuse(*cmd, "conflict", "the story has gone on since what you saw; look at the newer events and send it again")
+		why := "the story has gone on since what you saw; look at the newer events and send it again"
+		if *cmd.Base > s.Hot.Version {
+			why = "the base is ahead of the story; read it anew and send it again"
+		}
+		s.refuse(*cmd, "conflict", why)
 		return true
 	}
 	cmd.admitted = true

@@ -81,6 +81,18 @@ func (s *step) startChange() {
 	status := s.Hot.Session.Status
 	var msg proto.Message
 	switch {
+	case c.Kind == SetupRetry || c.Kind == SetupWaive:
+		setup, refusal := decideSetup(s.Hot.Session, c)
+		if refusal != nil {
+			s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: refusal})
+			return
+		}
+		if setup != nil {
+			msg = &eventsv1.SetupRuntimeChanged{Setup: setup}
+			break
+		}
+		s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, Repeat: true})
+		return
 	case status == projections.StatusEnded && c.Kind != End:
 		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: &Refusal{Code: "session_ended", Message: "the session has ended; that is final"}})
 		return
@@ -100,6 +112,28 @@ func (s *step) startChange() {
 	}
 	s.append(AppendChange, c.ID, msg)
 	s.InFlight.Change = &c
+}
+
+// decideSetup gives the new state of a blocked setup runtime, nil when it is so already (seed: turn-pipeline.txt, "A
+// blocked runtime must first be unblocked through the retry endpoint").
+func decideSetup(s projections.Session, c Change) (*eventsv1.SetupRuntime, *Refusal) {
+	su, ok := s.SetupOf(c.Runtime)
+	if !ok {
+		return nil, &Refusal{Code: "setup_runtime_not_found", Message: "the session has no such setup step"}
+	}
+	out := &eventsv1.SetupRuntime{
+		RuntimeId: su.RuntimeID, Status: projections.SetupPending, Generation: su.Generation + 1, MaxAttempts: su.MaxAttempts, PluginVersion: su.PluginVersion,
+	}
+	switch {
+	case su.Status == projections.SetupBlocked && c.Kind == SetupRetry:
+		return out, nil
+	case su.Status == projections.SetupBlocked:
+		out.Status, out.Resolution, out.Generation, out.Attempts = projections.SetupDone, "waived", su.Generation, su.Attempts
+		return out, nil
+	case su.Status == projections.SetupPending && c.Kind == SetupRetry, su.Resolution == "waived" && c.Kind == SetupWaive:
+		return nil, nil
+	}
+	return nil, &Refusal{Code: "setup_not_blocked", Message: "the setup step is not blocked"}
 }
 
 // stop is the player's stop: nothing of a running execution commits; a wait ends; after the commit it has no effect, but

@@ -89,19 +89,22 @@ const (
 
 // Change is a session-scope change that does not start an execution.
 type Change struct {
-	Kind  ChangeKind
-	ID    string // fresh; names the append
-	Token uint64
+	Kind    ChangeKind
+	Runtime string // of SetupRetry and SetupWaive
+	ID      string // fresh; names the append
+	Token   uint64
 }
 
 // ChangeKind says what is changed.
 type ChangeKind string
 
-// Changes of a session's status.
+// Changes of a session's status, and what the player decides about a blocked setup runtime.
 const (
-	Pause  ChangeKind = "pause"
-	Resume ChangeKind = "resume"
-	End    ChangeKind = "end"
+	Pause      ChangeKind = "pause"
+	Resume     ChangeKind = "resume"
+	End        ChangeKind = "end"
+	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
+	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
 )
 
 // Append is an append under way. It is repeated only with the same expected version and the same events.
