@@ -62,9 +62,9 @@ var Catalogue = []Entry{
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
 
 	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started"}, []string{"session", "sessions"}),
-	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.committed"}, []string{"session", "history", "sessions", "messages"}),
-	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"execution.failed"}, []string{"session", "sessions", "messages"}),
-	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.failed"}, []string{"session", "sessions", "messages"}),
+	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
+	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
+	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 
 	entry("NarrativeAppended", func() *eventsv1.NarrativeAppended { return new(eventsv1.NarrativeAppended) }, ScopePath, OnCommit, ViewAll, []string{"narrative.completed"}, []string{"history", "messages"}),
 	entry("MessageAppended", func() *eventsv1.MessageAppended { return new(eventsv1.MessageAppended) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
@@ -78,8 +78,8 @@ var Catalogue = []Entry{
 
 	entry("PluginDataChanged", func() *eventsv1.PluginDataChanged { return new(eventsv1.PluginDataChanged) }, ScopePath, OnCommit, ViewAll, []string{"plugin-data.changed"}, []string{"plugindata"}),
 
-	entry("PhaseAdvanced", func() *eventsv1.PhaseAdvanced { return new(eventsv1.PhaseAdvanced) }, ScopePath, OnCommit, ViewAll, nil, []string{"session", "sessions"}),
-	entry("SetupRuntimeChanged", func() *eventsv1.SetupRuntimeChanged { return new(eventsv1.SetupRuntimeChanged) }, ScopePath, OnCommit, ViewAll, nil, []string{"session"}),
-	entry("PlayerTurnCounted", func() *eventsv1.PlayerTurnCounted { return new(eventsv1.PlayerTurnCounted) }, ScopePath, OnCommit, ViewAll, nil, []string{"session", "sessions"}),
+	entry("PhaseAdvanced", func() *eventsv1.PhaseAdvanced { return new(eventsv1.PhaseAdvanced) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
+	entry("SetupRuntimeChanged", func() *eventsv1.SetupRuntimeChanged { return new(eventsv1.SetupRuntimeChanged) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session"}),
+	entry("PlayerTurnCounted", func() *eventsv1.PlayerTurnCounted { return new(eventsv1.PlayerTurnCounted) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("TriggerLedgerUpdated", func() *eventsv1.TriggerLedgerUpdated { return new(eventsv1.TriggerLedgerUpdated) }, ScopePath, OnCommit, ViewOperator, nil, []string{"session"}),
 }

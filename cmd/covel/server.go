@@ -118,13 +118,16 @@ func openServer(ctx context.Context, cfg serverConfig) (*server, error) {
 	return s, nil
 }
 
-// close ends what runs, then the connections, then the stores.
+// close ends what runs, so that players still hear how it ended, then the connections, then the stores.
 func (s *server) close() error {
-	close(s.down)
 	end, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	err := s.app.close(end)
+	err := s.app.node.Drain(end)
+	close(s.down)
 	_ = s.http.Shutdown(end)
+	if closeErr := s.app.close(end); err == nil {
+		err = closeErr
+	}
 	_ = os.Remove(filepath.Join(s.data, addressFile))
 	if s.done != nil {
 		s.done()

@@ -193,6 +193,7 @@ func (st *stream) event(seq events.Version, e Event) {
 		st.Log.Error("event is not JSON", "error", err)
 		return
 	}
+	_ = http.NewResponseController(st.w).SetWriteDeadline(time.Now().Add(writeTimeout)) // a reader that stands still ends its stream
 	fmt.Fprintf(st.w, "data: %s\n\n", b)
 	st.flush()
 }

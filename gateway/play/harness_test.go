@@ -39,7 +39,7 @@ type site struct {
 	down  chan struct{}
 }
 
-func open(t *testing.T, m model.Provider) *site {
+func open(t *testing.T, m model.Provider, more ...registry.Source) *site {
 	t.Helper()
 	s := &site{t: t, store: memory.New(memory.Options{}), down: make(chan struct{})}
 	var err error
@@ -54,7 +54,7 @@ func open(t *testing.T, m model.Provider) *site {
 		engine.Run(ctx, s.store, s.reads, slog.New(slog.DiscardHandler))
 	}()
 	t.Cleanup(func() { stop(); <-reading })
-	gen := nodetest.Plugins(t)
+	gen := nodetest.Plugins(t, more...)
 	s.node = nodetest.Start(t, nodetest.Options{Store: s.store, Model: m, Plugins: gen})
 	lib, err := worlds.Open()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
+	"github.com/pkg/errors"
 
 	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
@@ -141,12 +142,23 @@ func decodeStrict(b []byte, into any, field string) *Problem {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return invalid(field+"."+wrong.Field, "%s.%s must not be %s %s", field, wrong.Field, article(wrong.Value), wrong.Value)
+		}
 		return invalid(field, "%s: %s", field, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid(field, "%s: something stands after the object", field)
 	}
 	return nil
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:min(len(noun), 1)], "aeiou") {
+		return "an"
+	}
+	return "a"
 }
 
 func isObject(b []byte) bool {

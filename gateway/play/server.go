@@ -75,6 +75,8 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("GET /api/sessions/{id}/view", s.view)
 	mux.HandleFunc("GET /api/sessions/{id}/messages", s.messages)
 	mux.HandleFunc("POST /api/sessions/{id}/abort", s.abort)
+	mux.HandleFunc("POST /api/sessions/{id}/setup/{runtime}/retry", s.setupRetry)
+	mux.HandleFunc("POST /api/sessions/{id}/setup/{runtime}/waive", s.setupWaive)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -276,6 +278,42 @@ func (s *server) abort(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, map[string]any{"ok": true})
 }
 
+func (s *server) setupRetry(w http.ResponseWriter, r *http.Request) {
+	s.decideSetup(w, r, kernel.SetupRetry)
+}
+
+func (s *server) setupWaive(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Confirm bool `json:"confirm"`
+	}
+	if !s.body(w, r, &body) {
+		return
+	}
+	if !body.Confirm {
+		s.fail(w, http.StatusBadRequest, problem("confirm_required", "send {\"confirm\": true} to go on without this step"))
+		return
+	}
+	s.decideSetup(w, r, kernel.SetupWaive)
+}
+
+func (s *server) decideSetup(w http.ResponseWriter, r *http.Request, kind kernel.ChangeKind) {
+	id, runtimeID := r.PathValue("id"), r.PathValue("runtime")
+	a, err := s.Node.DecideSetup(r.Context(), id, runtimeID, kind)
+	if err == nil && a.Refusal != nil {
+		err = a.Refusal
+	}
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	v, err := s.Node.View(r.Context(), id)
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, map[string]any{"ok": true, "runtimeId": runtimeID, "state": sessionOf(v.State.Session).SetupRuntimes[runtimeID]})
+}
+
 func (s *server) uiSpecs(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Node.View(r.Context(), r.URL.Query().Get("sessionId"))
 	if err != nil {
@@ -383,10 +421,10 @@ func (s *server) problem(err error) *Problem {
 
 func statusOf(code string) int {
 	switch code {
-	case "session_not_found", "world_not_found", "not_found":
+	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
-		"request_id_conflict", "no_running_turn", "interaction_already_submitted":
+		"request_id_conflict", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":
 		return http.StatusServiceUnavailable

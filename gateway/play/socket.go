@@ -62,18 +62,33 @@ type conn struct {
 	outbox  chan []byte
 	limit   *rate.Limiter
 	greeted bool
+	mu      sync.Mutex
+	ending  bool // no goroutine is started any more
 	wg      sync.WaitGroup
+}
+
+// spawn starts a goroutine that run waits for; once the connection ends it starts nothing.
+func (c *conn) spawn(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending {
+		return
+	}
+	c.wg.Add(1)
+	go func() { // gateway goroutine: owned by run
+		defer c.wg.Done()
+		f()
+	}()
 }
 
 func (c *conn) run() {
 	defer c.ws.Close()
-	c.wg.Add(1)
-	go func() { // gateway goroutine: owned by run
-		defer c.wg.Done()
-		c.write()
-	}()
+	c.spawn(c.write)
 	c.read()
 	c.cancel()
+	c.mu.Lock()
+	c.ending = true
+	c.mu.Unlock()
 	c.wg.Wait()
 }
 
@@ -95,17 +110,17 @@ func (c *conn) write() {
 				return
 			}
 		case <-c.Shutdown:
-			c.flush()
-			_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "server_shutting_down"), time.Now().Add(time.Second))
+			c.goodbye(websocket.CloseGoingAway, "server_shutting_down")
 			return
 		case <-c.ctx.Done():
+			c.goodbye(websocket.CloseNormalClosure, "")
 			return
 		}
 	}
 }
 
-// flush writes what is waiting before the connection closes.
-func (c *conn) flush() {
+// goodbye writes what is waiting, then says why the connection closes. A socket that takes nothing is not waited for.
+func (c *conn) goodbye(code int, reason string) {
 	for {
 		select {
 		case b := <-c.outbox:
@@ -113,9 +128,11 @@ func (c *conn) flush() {
 			if c.ws.WriteMessage(websocket.TextMessage, b) != nil {
 				return
 			}
+			continue
 		default:
-			return
 		}
+		_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
+		return
 	}
 }
 
@@ -239,11 +256,7 @@ func (c *conn) message(b []byte) {
 			return
 		}
 		c.greeted = true
-		c.wg.Add(1)
-		go func() { // gateway goroutine: owned by run
-			defer c.wg.Done()
-			c.follow(h)
-		}()
+		c.spawn(func() { c.follow(h) })
 	case "stop":
 		if !c.ready(head.RequestID) {
 			return
@@ -285,11 +298,7 @@ func (c *conn) submit(b []byte, requestID string) {
 		switch {
 		case a.Refusal != nil && a.Refusal.Code == "conflict" && cmd.Base != nil:
 			base, refusal := *cmd.Base, a.Refusal
-			c.wg.Add(1)
-			go func() { // reading the log must not hold up the session
-				defer c.wg.Done()
-				c.refuse(requestID, problemOf(refusal), c.framesAfter(base))
-			}()
+			c.spawn(func() { c.refuse(requestID, problemOf(refusal), c.framesAfter(base)) }) // reading the log must not hold up the session
 		case a.Refusal != nil:
 			c.refuse(requestID, problemOf(a.Refusal), nil)
 		case a.Status == kernel.Queued:
