@@ -116,6 +116,7 @@ func (s *session) Receive(c actor.Context) {
 	case kernel.Progress:
 		s.progress(m)
 	case kernel.TurnEnded:
+		s.Log.Debug("turn ended", "session", s.SessionID, "execution", m.ExecutionID, "runtimes", len(m.Results))
 		s.step(c, m)
 	case Submit:
 		c.Respond(Received{})
@@ -180,6 +181,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID()}, in)
 	s.run(c, effects)
 	if _, ok := in.(kernel.Recovered); ok {
+		s.Log.Debug("session taken up", "session", s.SessionID, "version", s.state.Hot.Version)
 		s.answerReads(c)
 	}
 }

@@ -52,6 +52,7 @@ func (s *session) leave() {
 		return
 	}
 	s.gone = true
+	s.Log.Debug("session left", "session", s.SessionID, "version", s.state.Hot.Version)
 	s.dismiss("moved", "server_shutting_down", "the session is being moved; send the request again")
 	s.Gone()
 }

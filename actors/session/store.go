@@ -49,6 +49,7 @@ func (s *session) append(c actor.Context, a kernel.Append) {
 		done, err := s.Store.Append(call, stream, a.Expected, a.Events)
 		switch {
 		case err == nil:
+			s.Log.Debug("appended", "session", s.SessionID, "why", a.Kind, "events", len(a.Events), "version", uint64(a.Expected)+uint64(len(a.Events)))
 			in = kernel.AppendDone{RecordedAt: done.RecordedAt, Position: uint64(done.Position)}
 		case errors.Is(err, events.ErrWrongVersion):
 			in = kernel.AppendLost{}

@@ -10,9 +10,10 @@ import (
 )
 
 func modelFlags(c *cobra.Command) {
-	c.Flags().String("model", "offline", "who tells the story: offline, openai:MODEL (any OpenAI-compatible server), scripted:FILE")
+	c.Flags().String("model", "offline", "who tells the story: offline, openai:MODEL (any OpenAI-compatible server), scripted:FILE, replay:FILE")
 	c.Flags().String("fast-model", "", "who does the small work, such as suggestions (default: the same)")
 	c.Flags().String("model-url", "", "base address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1")
+	c.Flags().String("record", "", "append every model call to this file, for --model replay:FILE; it holds what players and models write")
 	c.Flags().Duration("pace", 25*time.Millisecond, "how long the offline storyteller waits between pieces of text")
 }
 
@@ -25,7 +26,8 @@ func modelConfig(c *cobra.Command) (llm.Config, error) {
 		key = os.Getenv("OPENAI_API_KEY")
 	}
 	pace, _ := c.Flags().GetDuration("pace")
-	cfg := llm.Config{Slots: map[string]llm.Slot{}}
+	record, _ := c.Flags().GetString("record")
+	cfg := llm.Config{Slots: map[string]llm.Slot{}, Record: record}
 	for name, flag := range map[string]string{llm.StorySlot: "model", "fast": "fast-model"} {
 		text, _ := c.Flags().GetString(flag)
 		if text == "" {

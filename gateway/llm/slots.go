@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ const (
 	Offline  = "offline"  // the storyteller in the binary; no network, no key
 	OpenAI   = "openai"   // any server with the OpenAI chat completions API
 	Scripted = "scripted" // plays a script file
+	Replayed = "replay"   // answers from a recording (Config.Record), with no model
 )
 
 // Config says which provider answers which slot. It is a plain value: cmd fills it from flags, environment and file.
@@ -32,15 +34,17 @@ type Config struct {
 	// runs inside the process is not bounded.
 	Concurrent int
 	Limits     Limits
+	// Record names a file that every call is appended to (Entry), as the kernel sees it; "" records nothing.
+	Record string
 }
 
 // Slot configures one slot.
 type Slot struct {
-	Provider string        // Offline, OpenAI or Scripted; "" is Offline
+	Provider string        // Offline, OpenAI, Scripted or Replayed; "" is Offline
 	Model    string        // OpenAI: required
 	BaseURL  string        // OpenAI: "" is the official server
 	Key      Secret        // OpenAI: may be unset for local servers
-	Script   string        // Scripted: path of the file
+	File     string        // Scripted, Replayed: path of the script or the recording
 	Pace     time.Duration // Offline: wait between pieces of text
 }
 
@@ -57,7 +61,7 @@ type SlotInfo struct {
 	Model    string `json:"model,omitempty"`
 }
 
-// ParseModel reads the short form of a slot that fits a flag: "offline", "scripted:FILE", "openai:MODEL". The address and
+// ParseModel reads the short form of a slot that fits a flag: "offline", "openai:MODEL", "scripted:FILE", "replay:FILE". The address and
 // key of a server are set apart from it.
 func ParseModel(text string) (Slot, error) {
 	provider, rest, _ := strings.Cut(text, ":")
@@ -66,10 +70,10 @@ func ParseModel(text string) (Slot, error) {
 	case provider == Offline && rest == "":
 	case provider == OpenAI && rest != "":
 		slot.Model = rest
-	case provider == Scripted && rest != "":
-		slot.Script = rest
+	case (provider == Scripted || provider == Replayed) && rest != "":
+		slot.File = rest
 	default:
-		return Slot{}, errors.Errorf("model %q: expected offline, openai:MODEL or scripted:FILE", text)
+		return Slot{}, errors.Errorf("model %q: expected offline, openai:MODEL, scripted:FILE or replay:FILE", text)
 	}
 	return slot, nil
 }
@@ -87,6 +91,14 @@ func Open(c Config) (*Slots, Info, error) {
 	}
 	o := opening{limits: c.Limits, pool: NewPool(c.Concurrent), cooldowns: map[string]*Cooldown{}}
 	s := &Slots{byName: map[string]model.Provider{}}
+	var recording *os.File
+	if c.Record != "" {
+		var err error
+		if recording, err = os.OpenFile(c.Record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return nil, Info{}, errors.Wrap(err, "open the recording")
+		}
+		s.closers = append(s.closers, func() { _ = recording.Close() })
+	}
 	info := Info{Slots: map[string]SlotInfo{}}
 	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		slot := configured[name]
@@ -102,6 +114,9 @@ func Open(c Config) (*Slots, Info, error) {
 			s.closers = append(s.closers, closer.Close)
 		}
 		s.byName[name] = o.wrap(slot, provider)
+		if recording != nil {
+			s.byName[name] = NewRecorder(s.byName[name], recording, slot.Key)
+		}
 		info.Slots[name] = SlotInfo{Provider: slot.Provider, Model: slot.Model}
 	}
 	info.Offline = info.Slots[StorySlot].Provider == Offline
@@ -122,17 +137,24 @@ func (o *opening) open(slot Slot) (model.Provider, error) {
 	case OpenAI:
 		return openai.New(openai.Options{BaseURL: slot.BaseURL, Model: slot.Model, Key: slot.Key})
 	case Scripted:
-		if slot.Script == "" {
+		if slot.File == "" {
 			return nil, errors.New("scripted: script is empty: name the file to play")
 		}
-		script, err := scripted.Load(slot.Script)
+		script, err := scripted.Load(slot.File)
 		if err != nil {
 			return nil, err
 		}
 		script.Forget = true
 		return scripted.New(script), nil
+	case Replayed:
+		f, err := os.Open(slot.File)
+		if err != nil {
+			return nil, errors.Wrap(err, "open the recording")
+		}
+		defer f.Close()
+		return NewReplay(f)
 	}
-	return nil, errors.Errorf("provider %q: expected %s, %s or %s", slot.Provider, Offline, OpenAI, Scripted)
+	return nil, errors.Errorf("provider %q: expected %s, %s, %s or %s", slot.Provider, Offline, OpenAI, Scripted, Replayed)
 }
 
 func (o *opening) wrap(slot Slot, p model.Provider) model.Provider {

@@ -28,8 +28,8 @@ func scriptFile(t *testing.T, text string) string {
 
 func TestRequestsGoToTheirSlot(t *testing.T) {
 	p, info, err := llm.Open(llm.Config{Slots: map[string]llm.Slot{
-		"story": {Provider: llm.Scripted, Script: scriptFile(t, "reply\n text 故事")},
-		"fast":  {Provider: llm.Scripted, Script: scriptFile(t, "reply\n text 快")},
+		"story": {Provider: llm.Scripted, File: scriptFile(t, "reply\n text 故事")},
+		"fast":  {Provider: llm.Scripted, File: scriptFile(t, "reply\n text 快")},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -111,12 +111,14 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		want  string
 	}{
 		"no story":    {map[string]llm.Slot{"fast": {}}, `the slot "story" is missing`},
-		"provider":    {map[string]llm.Slot{"story": {Provider: "oracle"}}, `slot "story": provider "oracle": expected offline, openai or scripted`},
+		"provider":    {map[string]llm.Slot{"story": {Provider: "oracle"}}, `slot "story": provider "oracle": expected offline, openai, scripted or replay`},
 		"no model":    {map[string]llm.Slot{"story": {}, "fast": {Provider: llm.OpenAI}}, `slot "fast": openai: model is empty`},
 		"base URL":    {map[string]llm.Slot{"story": {Provider: llm.OpenAI, Model: "m", BaseURL: "host:1"}}, `slot "story": openai: baseURL`},
 		"no script":   {map[string]llm.Slot{"story": {Provider: llm.Scripted}}, `slot "story": scripted: script is empty`},
-		"lost script": {map[string]llm.Slot{"story": {Provider: llm.Scripted, Script: "nowhere.script"}}, `nowhere.script`},
-		"bad script":  {map[string]llm.Slot{"story": {Provider: llm.Scripted, Script: scriptFile(t, "sing")}}, `line 1`},
+		"lost script": {map[string]llm.Slot{"story": {Provider: llm.Scripted, File: "nowhere.script"}}, `nowhere.script`},
+		"lost replay": {map[string]llm.Slot{"story": {Provider: llm.Replayed, File: "nowhere.jsonl"}}, `nowhere.jsonl`},
+		"bad replay":  {map[string]llm.Slot{"story": {Provider: llm.Replayed, File: scriptFile(t, "sing\n")}}, `recording, line 1`},
+		"bad script":  {map[string]llm.Slot{"story": {Provider: llm.Scripted, File: scriptFile(t, "sing")}}, `line 1`},
 	} {
 		p, _, err := llm.Open(llm.Config{Slots: c.slots})
 		if err == nil || !strings.Contains(err.Error(), c.want) || p != nil {
@@ -129,17 +131,48 @@ func TestParseModel(t *testing.T) {
 	for text, want := range map[string]llm.Slot{
 		"offline":              {Provider: llm.Offline},
 		"openai:gpt-龙:latest":  {Provider: llm.OpenAI, Model: "gpt-龙:latest"},
-		`scripted:C:\a.script`: {Provider: llm.Scripted, Script: `C:\a.script`},
+		"replay:故事.jsonl":      {Provider: llm.Replayed, File: "故事.jsonl"},
+		`scripted:C:\a.script`: {Provider: llm.Scripted, File: `C:\a.script`},
 	} {
 		got, err := llm.ParseModel(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "openai", "openai:", "scripted:", "offline:x", "gpt-4"} {
+	for _, text := range []string{"", "openai", "openai:", "scripted:", "replay:", "offline:x", "gpt-4"} {
 		if got, err := llm.ParseModel(text); err == nil {
 			t.Errorf("%s: got %+v", text, got)
 		}
+	}
+}
+
+// What a server said once is said again without it, and a key that a player or a model repeats is not in the file.
+func TestRecordedCallsAreReplayed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "录音.jsonl")
+	req := model.Request{Slot: "fast", Messages: []model.Message{{Role: "user", Content: "看 sk-0123456789"}}}
+	ask := func(c llm.Config) string {
+		p, _, err := llm.Open(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		reply, err := p.Generate(t.Context(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Text
+	}
+	script := llm.Slot{Provider: llm.Scripted, File: scriptFile(t, "reply\n text 快"), Key: llm.NewSecret("sk-0123456789")}
+	ask(llm.Config{Slots: map[string]llm.Slot{"story": {}, "fast": script}, Record: file})
+	recorded, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(recorded), "0123456789") {
+		t.Errorf("recorded %q, %v", recorded, err)
+	}
+	if got := ask(llm.Config{Slots: map[string]llm.Slot{"story": {Provider: llm.Replayed, File: file}}}); got != "快" {
+		t.Errorf("replayed %q", got)
+	}
+	if _, _, err := llm.Open(llm.Config{Record: filepath.Join(file, "no-folder")}); err == nil {
+		t.Error("a recording that cannot be written is no error")
 	}
 }
 
