@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,26 @@ func TestScriptsThatFail(t *testing.T) {
 		})
 	}
 }
+
+// A session whose model calls were recorded is played again without the model, word for word.
+func TestRecordedSessionIsReplayed(t *testing.T) {
+	dir := t.TempDir()
+	recording := filepath.Join(dir, "录音.jsonl")
+	play := func(data string, model ...string) string {
+		args := append([]string{"play", "--script", "../../docs/examples/first-session.txt", "--data", filepath.Join(dir, data), "--home", dir}, model...)
+		out, errs, code := runProgram(t, "", args...)
+		if code != 0 || errs != "" {
+			t.Fatalf("exit %d: %s\n%s", code, errs, out)
+		}
+		return sessionIDs.ReplaceAllString(out, "session ID")
+	}
+	told := play("first", "--pace", "0", "--record", recording)
+	if again := play("second", "--model", "replay:"+recording); again != told {
+		t.Errorf("replayed:\n%s\nwas told:\n%s", again, told)
+	}
+}
+
+var sessionIDs = regexp.MustCompile(`session low-water-\w+`)
 
 // Lines that come through a pipe play like typed ones: the form field by field, suggestions by number, commands.
 func TestPlayThroughAPipe(t *testing.T) {
