@@ -74,9 +74,15 @@ func TestRandomLives(t *testing.T) {
 				}
 				s.feed(end)
 			},
-			"stop":    func(rt *rapid.T) { s.token++; s.feed(StopTurn{s.token}) },
-			"pause":   func(rt *rapid.T) { s.token++; s.feed(ChangeStatus{Change{Kind: Pause, ID: fmt.Sprint("c", s.ids), Token: s.token}}) },
-			"resume":  func(rt *rapid.T) { s.token++; s.feed(ChangeStatus{Change{Kind: Resume, ID: fmt.Sprint("c", s.ids), Token: s.token}}) },
+			"stop": func(rt *rapid.T) { s.token++; s.feed(StopTurn{s.token}) },
+			"pause": func(rt *rapid.T) {
+				s.token++
+				s.feed(ChangeStatus{Change{Kind: Pause, ID: fmt.Sprint("c", s.ids), Token: s.token}})
+			},
+			"resume": func(rt *rapid.T) {
+				s.token++
+				s.feed(ChangeStatus{Change{Kind: Resume, ID: fmt.Sprint("c", s.ids), Token: s.token}})
+			},
 			"wake":    func(rt *rapid.T) { s.feed(Wake{}) },
 			"foreign": func(rt *rapid.T) { s.feed(Foreign{}) },
 			"crash":   func(rt *rapid.T) { s.activate() },
