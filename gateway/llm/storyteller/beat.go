@@ -80,7 +80,7 @@ func (t *teller) ripeDeed() *deed {
 	for i := len(t.m.deeds) - 1; i >= 0; i-- {
 		d := &t.m.deeds[i]
 		age := t.m.turn - d.turn
-		if age < deedRipens || age > 6 || d.who == nil || !t.isHere(d.who) || t.bank.pools["recall."+string(d.verb)] == nil {
+		if age < deedRipens || age > 6 || d.who == nil || d.who.mute || !t.isHere(d.who) || t.bank.pools["recall."+string(d.verb)] == nil {
 			continue
 		}
 		recalled := false
@@ -234,7 +234,7 @@ func (t *teller) plantable(d *device) bool {
 func (t *teller) absentee() *entity {
 	var out []*entity
 	for _, p := range t.w.people {
-		if p.shown != "" && !t.isHere(p) {
+		if p.shown != "" && !p.mute && !t.isHere(p) {
 			out = append(out, p)
 		}
 	}

@@ -170,7 +170,7 @@ func (w *world) readCast(cast []*character) {
 		}
 		e.aliases = append(e.aliases, c.aliases...)
 		for _, f := range c.fields {
-			e.source += f.key + ": " + f.value + " "
+			e.source += f.key + ": " + f.value + " · "
 		}
 		e.gender = genderOf(e.source + " " + c.description)
 		if c.description != "" {
@@ -266,22 +266,40 @@ func (w *world) settle(b *brief) {
 	for _, p := range w.people {
 		p.voice = voiceOf(w.tongue, w.withoutNames(p.source))
 		p.away = isAway(w.tongue, p)
-		p.mute = isBeast(p)
+		if p.mute = isBeast(p); p.mute {
+			p.voice = beastVoice
+		}
 	}
 	w.settlePeople(b)
 }
 
-// beginning is the author's opening as long as it is in the request, and the first passage from then on.
-func (b *brief) beginning() string {
-	if b.opening == "" && len(b.turns) > 0 {
-		return clip(b.turns[0].story, 3000)
+// beginning is the author's opening as long as it is in the request, and the first passage from then on. A welcome may
+// stand before that passage; it names no place.
+func (w *world) beginning(b *brief) string {
+	texts := b.beginnings()
+	for _, text := range texts {
+		if slices.ContainsFunc(w.finder.find(text), func(h hit) bool { return h.entity.kind == aPlace && h.rank < 2 }) {
+			return text
+		}
 	}
-	return clip(b.opening, 3000)
+	return texts[0]
+}
+
+// beginnings are the texts with which the story may begin: the author's opening, or else the first two passages.
+func (b *brief) beginnings() []string {
+	if b.opening != "" || len(b.turns) == 0 {
+		return []string{clip(b.opening, 3000)}
+	}
+	var texts []string
+	for _, t := range b.turns[:min(2, len(b.turns))] {
+		texts = append(texts, clip(t.story, 3000))
+	}
+	return texts
 }
 
 // startPlace is the first place the author's opening names, else the first in the lore.
 func (w *world) startPlace(b *brief) *entity {
-	for _, h := range w.finder.find(b.beginning()) {
+	for _, h := range w.finder.find(w.beginning(b)) {
 		if h.entity.kind == aPlace && h.rank < 2 {
 			return h.entity
 		}
@@ -298,7 +316,7 @@ func (w *world) settlePeople(b *brief) {
 	if len(w.places) == 0 {
 		return
 	}
-	for _, s := range sentences(outsideQuotes(b.beginning())) {
+	for _, s := range sentences(outsideQuotes(w.beginning(b))) {
 		hits := w.finder.find(s)
 		if slices.ContainsFunc(hits, func(h hit) bool { return h.entity.kind == aPlace && h.entity != w.start }) {
 			continue // it says where somebody else is
@@ -379,17 +397,6 @@ func isAway(t tongue, e *entity) bool {
 		}
 	}
 	return false
-}
-
-var (
-	beastEnglish = regexp.MustCompile(`(?i)\b(?:is|was) (?:an?|the) (?:[\w’'-]+ ){0,4}(goose|dog|hound|cat|horse|pony|mule|donkey|raven|crow|owl|fox|wolf|bear|gull|heron|goat|rat|hen|rooster|eel|fish|snake|toad)\b|^(?:an? |the )(?:[\w’'-]+ ){0,4}(goose|dog|hound|cat|horse|pony|mule|donkey|raven|crow|owl|fox|wolf|gull|goat|rat|hen|rooster|snake|toad)\b`)
-	beastChinese = regexp.MustCompile(`是(一)?[只头匹条][^，。]{0,6}(鹅|狗|犬|猫|马|骡|驴|鸦|鹰|鸟|狐|狼|熊|羊|鸡|鸭|鼠|蛇|鱼|蛙|牛|猴)[，。]`)
-)
-
-// isBeast tells of somebody who has no words.
-func isBeast(e *entity) bool {
-	head := clip(e.source, 200)
-	return beastEnglish.MatchString(head) || beastChinese.MatchString(head)
 }
 
 var genderWords = func() map[string]gender {

@@ -79,17 +79,31 @@ func TestBundledWorlds(t *testing.T) {
 			if len(built.places) == 0 || len(built.people) == 0 || len(built.all) < 10 {
 				t.Fatalf("%d places, %d people, %d facts", len(built.places), len(built.people), len(built.all))
 			}
-			lines := []string{"", "I look around", "What is wrong here?", "", "I ask %p about %l", "I go to %l", "I ask who is here", "I wait", "I give %p my coat", "I search the place", "Hello, %p", "I go to %m", "What can I do?"}
+			lines := []string{"", "I look around", "What is wrong here?", "", "I ask %p about %l", "I go to %l", "I ask who is here", "I wait", "I give %p my coat", "I search the place", "Hello, %p", "I go to %m", "What can I do?", "I ask %b about %l", "Put the lantern down on the counter", "I ask %p whose window that is", "I throw away the letter", "wait"}
 			if tongueOf(w.locale) == chinese {
-				lines = []string{"", "四下看看", "这里出了什么事？", "", "向%p打听%l", "去%l", "这里有谁？", "我等一等", "把外衣给%p", "搜一搜这里", "你好，%p", "去%m", "我能做什么？"}
+				lines = []string{"", "四下看看", "这里出了什么事？", "", "向%p打听%l", "去%l", "这里有谁？", "我等一等", "把外衣给%p", "搜一搜这里", "你好，%p", "去%m", "我能做什么？", "问%b关于%l的事", "把灯放在柜台上", "问%p那扇窗是谁家的", "把信扔掉", "等"}
 			}
-			fill := strings.NewReplacer("%p", built.people[0].name, "%l", built.places[len(built.places)-1].name, "%m", built.places[len(built.places)/2].name)
+			beast := built.people[0].name
+			for _, p := range built.people {
+				if p.mute {
+					beast = p.name
+				}
+			}
+			if w.id == "low-water" && beast == built.people[0].name {
+				t.Error("the goose is taken for a person")
+			}
+			fill := strings.NewReplacer("%b", beast, "%p", built.people[0].name, "%l", built.places[len(built.places)-1].name, "%m", built.places[len(built.places)/2].name)
 			g := &game{world: w}
 			var past [][]segment
 			for i, line := range lines {
 				segs := g.play(t, fill.Replace(line))
 				checkPassage(t, tongueOf(w.locale), segs, i == 0)
 				checkFresh(t, past, segs)
+				for _, s := range segs {
+					if e := built.named(s.Speaker); s.Kind == dialogue && e != nil && e.mute {
+						t.Errorf("%q: %s has no words: %s", line, s.Speaker, s.Text)
+					}
+				}
 				past = append(past, segs)
 			}
 		})

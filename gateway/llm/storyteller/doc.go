@@ -3,13 +3,14 @@
 //
 // It is a small writer and works like one, each step in its own files:
 //
-//	read        read.go, markdown.go, sentence.go, fact.go, build.go, world.go, kinds.go
+//	read        read.go, markdown.go, sentence.go, fact.go, build.go, world.go, kinds.go, beast.go,
+//	            hours.go, calling.go
 //	            The prompt becomes places, people, threads and facts. A fact is a sentence of the world's own text; it is
 //	            quoted and never rewritten, so nothing the storyteller says can contradict the author.
 //	remember    remember.go, grams.go, device.go
 //	            The history is replayed: where the player is, whom they met, what they did, what was told. A text counts as
 //	            told when its words stand in the story, whoever wrote them.
-//	understand  understand.go, understand_en.go, understand_zh.go
+//	understand  understand.go, understand_en.go, understand_zh.go, asked.go, lay.go, way.go
 //	            A player's line becomes one act, or a way to a place and one act: a verb class, who, where, what about.
 //	choose      beat.go, knowledge.go
 //	            What the story needs after it has answered: an open thread, a consequence, something new, somebody new, rest.

@@ -151,7 +151,7 @@ func nameFirst(t tongue, owner *entity, s string, first bool) (string, bool) {
 	}
 	if t == chinese {
 		for _, p := range []string{"他", "她", "它"} {
-			if rest, ok := strings.CutPrefix(s, p); ok && !strings.HasPrefix(rest, "们") && (p == "它") == (owner.kind == aPlace) {
+			if rest, ok := strings.CutPrefix(s, p); ok && !strings.HasPrefix(rest, "们") && (p == "它") == (owner.kind == aPlace || isBeast(owner)) {
 				return owner.shown + rest, true
 			}
 		}
@@ -179,19 +179,23 @@ func withSubject(t tongue, owner *entity, s string) (string, bool) {
 			noteEpithetChinese(owner, s)
 			return s, true
 		}
-		if head, rest := cutClause(s); roleLike(head) && runeCount(head) <= 24 {
+		if head, _ := cutClause(s); roleLike(head) && runeCount(head) <= 24 {
 			if owner.epithet == "" {
 				owner.epithet = head
 			}
-			return name + "是" + s, rest != ""
+			return "", false
 		}
-		return name + s, true
+		return s, standsChinese(s)
 	}
 	if strings.HasPrefix(s, "“") && strings.HasSuffix(s, "”") {
 		return s, true
 	}
 	if word := firstWord(s); isThirdPersonVerb(word) { // "Keeps the ledger."
 		return mid(owner) + " " + lowerFirst(s), true
+	}
+	if startsWithName(owner, s) { // "Nell’s labels describe each object fairly."
+		noteEpithetEnglish(owner, s)
+		return s, true
 	}
 	if !hasFiniteVerb(s) || strings.HasPrefix(s, "Whoever ") {
 		if owner.epithet == "" && runeCount(s) <= 110 {
@@ -202,6 +206,27 @@ func withSubject(t tongue, owner *entity, s string) (string, bool) {
 	noteEpithetEnglish(owner, s)
 	return s, true
 }
+
+// startsWithName tells whether an English sentence begins with whom it is about; a name before a comma or a dash is only
+// the heading of a fragment.
+func startsWithName(owner *entity, s string) bool {
+	for _, name := range []string{owner.shown, owner.name, owner.short()} {
+		if rest, ok := strings.CutPrefix(s, name); ok && name != "" && (strings.HasPrefix(rest, "’s ") || strings.HasPrefix(rest, " ") && unicode.IsLower(firstRune(rest[1:])) && !strings.HasPrefix(rest, " of ") && !strings.HasPrefix(rest, " and ")) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	// ownSubject is a clause that begins with who does it.
+	ownSubject = regexp.MustCompile(`(^|[，；：、])[^，；：]{0,8}[他她它]|^(有人|没有人|没人|谁|人人|大家|镇上|村里|城里|孩子们)`)
+)
+
+// standsChinese tells whether a sentence about somebody who is not named in it can be told as it stands, after the name
+// has been said: somebody in it must do something. Chinese leaves a subject out where the sentence before has named it,
+// and putting the name back would be guessing.
+func standsChinese(s string) bool { return ownSubject.MatchString(s) }
 
 var isA = regexp.MustCompile(`^(?:The )?[\p{Lu}][^,.;:—]{1,40}? is ((?:an?|the) [^,.;:—]{3,70})[,.;:—]`)
 
@@ -256,9 +281,12 @@ func firstRuneLen(s string) (rune, int) {
 
 var roleWords = regexp.MustCompile(`(船家|东家|店家|管家|画家|作家|专家|看守|鹅|狗|猫|马|鸟|狐|鹰|驴|牛|羊|鸡|鸭|猴|蛇|狼|长|人|匠|师|者|主|女|儿|客|手|生|夫|妇|婆|翁|童|医|官|僧|尼|道士|老板|老板娘|掌柜|先生|商|兵|员|工|贩|仆|王|后|妃|将军|弟子|长老|姐|妹|哥|弟|娘|爷|奶奶|孩子|姑娘|小子|家伙|头目|首领|队长|船长|守卫|学徒|徒弟|传人|遗孤|剑修|修士|医生|护士|教授|侦探|记者|警察|司机|丫头|少女|少年|女孩|男孩|老人|汉子|婆婆|大娘|大叔|伙计|帮工|账房|领班|渡工|更夫|店主|诗人|画师|祭司|猎户|渔民|农民|书记|管事)$`)
 
+// clauseWords end or begin what says when, where or how and not who.
+var clauseWords = regexp.MustCompile(`(以后|之后|过后|午后|今后|往后|然后|背后|身后|最后|以前|之前|的时候|那时|一生|半生|人生|出生|陌生|发生|对手|双手|左手|右手|动手|有人|没有人|见人|待人|叫人|让人|好奇心太重)$|^(每|自从|从前|从|当|如果|只要|要是|虽然|因为|为了|一到|一旦|不论|无论)`)
+
 // roleLike recognises a Chinese noun phrase that says what somebody is.
 func roleLike(s string) bool {
-	return roleWords.MatchString(s) && !strings.Contains(s, "是") && (!strings.HasPrefix(s, "在") || strings.Contains(s, "的"))
+	return roleWords.MatchString(s) && !clauseWords.MatchString(s) && !strings.Contains(s, "是") && (!strings.HasPrefix(s, "在") || strings.Contains(s, "的"))
 }
 
 func firstWord(s string) string {

@@ -272,24 +272,24 @@ func (f *filler) narrative(attrs []attributeDef) string {
 		}
 		pools := []string{"form.clause.label", "form.clause.any"}
 		if len(a.Options) == 0 {
-			pools = []string{"form.clause." + kind, "form.clause.label", "form.clause.any"}
+			pools = []string{"form.clause." + kind, "form.clause.said", "form.clause.any"} // anything may be written there
 		}
-		for _, p := range f.t.bank.pools["form.clause.label"] { // two labels may stand in the same form of words
+		for _, p := range slices.Concat(f.t.bank.pools["form.clause.label"], f.t.bank.pools["form.clause.said"]) { // two labels may stand in the same form of words
 			delete(f.t.used, p)
 		}
 		clauses = append(clauses, f.t.pick(pools...))
 	}
 	if f.b.tongue == chinese {
-		return "我叫" + strings.Join(append([]string{name}, clauses...), "，") + "。"
+		return strings.TrimRight("我叫"+name+"，"+strings.Join(clauses, "；"), "，") + "。"
 	}
 	switch len(clauses) {
 	case 0:
 		return "My name is " + name + "."
 	case 1:
-		return "My name is " + name + ", and " + clauses[0] + "."
+		return "My name is " + name + "; " + clauses[0] + "."
 	}
 	last := len(clauses) - 1
-	return "My name is " + name + "; " + strings.Join(clauses[:last], ", ") + ", and " + clauses[last] + "."
+	return "My name is " + name + "; " + strings.Join(clauses[:last], "; ") + "; and " + clauses[last] + "."
 }
 
 // labelInside is an attribute's name as it stands inside a sentence, "" when it cannot.

@@ -238,18 +238,19 @@ func (t *teller) playerFacts() []string {
 			if fieldKind(f.key) != want || seen[f.value] {
 				continue
 			}
-			v := printable(t.t, strings.TrimRight(f.value, ".。!！"), 80)
+			v := told(t.t, f.value)
 			if v == "" || fold(v) == fold(pc.name) {
 				continue
 			}
 			seen[f.value] = true
-			t.slots["value"] = toYou(t.t, v)
+			t.slots["value"] = toYou(t.t, want, v)
 			t.slots["label"] = labelInside(t.t, spacedKey(f.key))
-			pools := []string{"open.you." + want, "open.you.any"}
+			lead := "open.you."
 			if len(out) > 0 {
-				pools = []string{"you." + want, "you.any"}
+				lead = "you."
 			}
-			if t.t == english && !nounLike(v) {
+			pools := []string{lead + want, lead + "label", lead + "any"}
+			if want == "trade" && !personLike(t.t, v) || t.t == english && !nounLike(v) {
 				pools = pools[1:]
 			}
 			if s := t.pick(pools...); s != "" {
@@ -261,12 +262,15 @@ func (t *teller) playerFacts() []string {
 }
 
 // toYou turns what somebody says of themselves into what is said to them: "I want my sister back" → "you want your …".
-func toYou(t tongue, v string) string {
+func toYou(t tongue, kind, v string) string {
 	if t == chinese {
 		return youChinese.Replace(v)
 	}
 	if firstPerson.MatchString(v) {
 		return strings.TrimSpace(youWords.Replace(" " + v + " "))
+	}
+	if asWritten(kind, v) {
+		return v
 	}
 	return lowerUnlessName(v, "")
 }

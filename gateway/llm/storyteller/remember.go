@@ -34,17 +34,6 @@ type deed struct {
 	place *entity
 }
 
-// hours are the times of a day in order; the story moves through them slowly.
-var hours = []string{"morning", "day", "dusk", "night"}
-
-// hourWords are what texts call those times.
-var hourWords = [][]string{
-	{"dawn", "morning", "sunrise", "daybreak", "清晨", "早晨", "黎明", "拂晓", "天亮"},
-	{"noon", "midday", "afternoon", "正午", "中午", "午后", "下午", "晌午"},
-	{"dusk", "evening", "sunset", "twilight", "nightfall", "黄昏", "傍晚", "日落", "薄暮", "暮色"},
-	{"midnight", "at night", "by night", "tonight", "moonlight", "深夜", "夜里", "午夜", "子夜", "夜色", "月光", "入夜"},
-}
-
 // sentencesStayFresh is for how many turns a sentence may not be said again.
 const sentencesStayFresh = 7
 
@@ -71,17 +60,16 @@ func remember(w *world, b *brief) *memory {
 				m.apply(w, a, t.story, n)
 			}
 		}
-		m.hour = passTime(m.hour, t.line)
+		m.hour = w.hourAfter(m.hour, t)
 		m.follow(w, t.story, n)
 		m.meet(w, t.story)
 		if len(b.turns)-i <= sentencesStayFresh {
 			m.listen(w, t.story, n)
 		}
-		if n%7 == 0 {
-			m.hour++
+		if n%turnsPerHour == 0 {
+			m.hour = (m.hour + 1) % len(hours)
 		}
 	}
-	m.hour %= len(hours)
 	for _, th := range w.threads {
 		for _, f := range th.facts {
 			m.threadAt = max(m.threadAt, m.told(f.grams))
@@ -95,40 +83,6 @@ var inviteStems = []string{"with me", "join me", "follow me", "come along", "inv
 
 // deedsAreRemembered is for how many turns what the player did can come back. Where they went is found in the story.
 const deedsAreRemembered = 12
-
-// passTime gives the hour after a player's line: whoever waits lets one go by, whoever sleeps wakes in the morning. It is
-// a look at the words and no understanding, because it is asked of the whole history.
-func passTime(hour int, line string) int {
-	low := strings.ToLower(clip(line, 80))
-	switch {
-	case containsAnyOf(low, []string{"sleep", "lie down", "睡", "过夜"}):
-		return 0
-	case containsAnyOf(low, []string{"wait", "rest ", "rest.", "等", "歇", "休息"}):
-		return hour + 1
-	}
-	return hour
-}
-
-// startHour is the time of day that the author's opening or the first passage names, else one that suits a beginning.
-func startHour(w *world, b *brief) int {
-	text := b.opening
-	if len(b.turns) > 0 {
-		text += " " + clip(b.turns[0].story, 600)
-	}
-	text = strings.ToLower(text)
-	at, best := len(text), -1
-	for i, words := range hourWords {
-		for _, w := range words {
-			if j := strings.Index(text, w); j >= 0 && j < at {
-				at, best = j, i
-			}
-		}
-	}
-	if best >= 0 {
-		return best
-	}
-	return []int{0, 2, 1, 2}[hashOf(w.corpus)%4]
-}
 
 // index makes the text of a turn recognisable.
 func (m *memory) index(text string, turn int) {

@@ -41,7 +41,7 @@ func (t *teller) respond(a *act) {
 		t.fight(*a)
 	case "follow":
 		t.followSomebody(*a)
-	case "take", "use", "open", "read", "make", "knock":
+	case "take", "use", "put", "drop", "open", "read", "make", "knock":
 		t.handle(*a)
 	case doHint:
 		t.hint()
@@ -53,10 +53,11 @@ func (t *teller) respond(a *act) {
 // set fills the slots that come from the player's line.
 func (t *teller) set(a act) {
 	t.slots["thing"], t.slots["doing"], t.slots["said"] = a.thing, a.doing, a.speech
-	t.slots["topic"] = ""
+	t.slots["topic"], t.slots["where"] = "", a.where
 	if a.topic != nil {
 		t.slots["topic"] = t.entityName(a.topic)
-	} else if a.thing != "" {
+	}
+	if t.slots["topic"] == "" {
 		t.slots["topic"] = a.thing
 	}
 	t.there = nil
@@ -156,7 +157,7 @@ func (t *teller) whoIsHere() {
 		return
 	}
 	t.focus(here[0])
-	if len(here) > 1 {
+	if len(here) > 1 && !here[0].mute && !here[1].mute {
 		t.line("here.two", "here.one")
 		return
 	}
@@ -318,7 +319,7 @@ func (t *teller) way() bool {
 	defer func() { t.a, t.b = a, b }()
 	t.b = nil
 	for _, p := range t.w.people {
-		if p.home == t.there && p.shown != "" && !t.m.comesAlong(p) {
+		if p.home == t.there && p.shown != "" && !p.mute && !t.m.comesAlong(p) {
 			t.b = p
 			break
 		}
@@ -366,7 +367,7 @@ func (t *teller) pointSomewhere(who *entity) bool {
 	t.there = t.somewhere(others)
 	t.b = nil
 	for _, p := range t.w.people {
-		if p.home == t.there && p != who && p.shown != "" {
+		if p.home == t.there && p != who && p.shown != "" && !p.mute {
 			t.b = p
 			break
 		}

@@ -44,8 +44,12 @@ func (t *teller) answer(who *entity, a act) {
 		t.line("do.ask")
 	}
 	if who.mute {
-		t.speak(who, "?")
-		t.tell(t.about(who, nil), true)
+		f, _ := t.answerTo(a, func(f *fact) bool { return f.owner != who })
+		t.answerBeast(who, f)
+		if f == nil {
+			t.open(roleView)
+			t.tell(t.about(who, nil), true)
+		}
 		return
 	}
 	if t.m.wary(who) {
@@ -118,7 +122,7 @@ func (t *teller) redirect(who *entity) string {
 	t.there = t.somewhere(others)
 	t.b = nil
 	for _, p := range t.w.people {
-		if p.home == t.there && p != who && p.shown != "" {
+		if p.home == t.there && p != who && p.shown != "" && !p.mute {
 			t.b = p
 		}
 	}
@@ -282,7 +286,7 @@ func (t *teller) fight(a act) {
 	t.line("do.fight")
 	t.open(rolePerson)
 	t.line("recoil")
-	if t.b != nil {
+	if t.b != nil && !t.b.mute {
 		t.line("bystanders")
 	}
 	t.speak(who, t.pick("v.hurt"))

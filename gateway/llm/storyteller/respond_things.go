@@ -11,6 +11,8 @@ func (t *teller) handle(a act) {
 	}
 	f := t.seen(a)
 	switch {
+	case a.thing != "" && a.where != "":
+		t.line(pool+".where", pool+".thing", "do.act.thing")
 	case a.thing != "":
 		t.line(pool+".thing", "do.act.thing")
 	default:
@@ -42,7 +44,7 @@ func (t *teller) pause(a act) {
 		return
 	case "sleep", "wait":
 		t.line(pool)
-		if h := passTime(t.m.hour, a.raw) % len(hours); h != t.m.hour {
+		if h := passTime(t.m.hour, a.raw); h != t.m.hour {
 			t.m.hour = h
 			t.setScene()
 			if a.verb == "wait" {

@@ -46,7 +46,7 @@ func (s *shelf) world(b *brief) *world {
 // worldKey is a hash of everything that buildWorld reads.
 func (b *brief) worldKey() uint64 {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%d|%v|%q|%q|%q|%q|%q|%q", b.tongue, b.tagged, b.world, b.tone, b.lore, b.opening, b.beginning(), b.entries)
+	_, _ = fmt.Fprintf(h, "%d|%v|%q|%q|%q|%q|%q|%q", b.tongue, b.tagged, b.world, b.tone, b.lore, b.opening, b.beginnings(), b.entries)
 	for _, c := range append([]*character{b.player}, b.cast...) {
 		if c != nil {
 			_, _ = fmt.Fprintf(h, "|%q|%q|%q|%q|%q", c.name, c.aliases, c.kind, c.description, c.fields)

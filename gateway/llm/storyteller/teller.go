@@ -79,9 +79,11 @@ func newTeller(w *world, m *memory, seed uint64) *teller {
 
 // setScene recomputes the tags after the place or the hour changed.
 func (t *teller) setScene() {
-	t.tags = map[string]bool{t.w.genre: true, hours[t.m.hour]: true}
-	if t.w.genre == "future" { // no sun rises there
-		delete(t.tags, hours[t.m.hour])
+	t.tags = map[string]bool{t.w.genre: true}
+	if t.w.genre != "future" { // no sun rises there
+		for _, tag := range hourTags[hours[t.m.hour]] {
+			t.tags[tag] = true
+		}
 	}
 	if p := t.m.place; p != nil {
 		for tag := range p.tags {
@@ -195,9 +197,7 @@ func (t *teller) speak(who *entity, parts ...string) bool {
 		return false
 	}
 	if who.mute {
-		t.focus(who)
-		t.open(rolePerson)
-		return t.line("mute")
+		return t.answerBeast(who, nil)
 	}
 	t.open(roleSpeech)
 	s := t.segs[len(t.segs)-1]
@@ -245,6 +245,9 @@ func (t *teller) pick(pools ...string) string {
 		if t.a != nil {
 			if s := t.pickFrom(t.bank.pools[pool+"."+t.a.voice]); s != "" {
 				return s
+			}
+			if t.a.mute && t.bank.pools[pool+"."+beastVoice] != nil {
+				continue // what people do would look odd on it
 			}
 		}
 		if s := t.pickFrom(t.bank.pools[pool]); s != "" {
@@ -407,6 +410,9 @@ func (t *teller) pronoun(name, verb string) string {
 	}
 	if t.t == chinese {
 		p := map[gender]string{female: "她", male: "他", unknown: t.a.shown}[t.a.gender]
+		if t.a.mute {
+			p = "它"
+		}
 		if name == "his" {
 			return p + "的"
 		}
@@ -430,7 +436,7 @@ func tidy(t tongue, s string) string {
 	return s
 }
 
-var englishSeams = strings.NewReplacer("..", ".", ",.", ".", ".,", ",", ",,", ",", " ,", ",", " .", ".", "?.", "?", "!.", "!", "?,", "?", "  ", " ", " ;", ";", ";.", ".")
+var englishSeams = strings.NewReplacer("….", "…", "..", ".", ",.", ".", ".,", ",", ",,", ",", " ,", ",", " .", ".", "?.", "?", "!.", "!", "?,", "?", "  ", " ", " ;", ";", ";.", ".")
 
 func tidyEnglish(s string) string {
 	for range 3 {
@@ -443,7 +449,7 @@ func tidyEnglish(s string) string {
 	return s
 }
 
-var chineseSeams = strings.NewReplacer("。。", "。", "，。", "。", "。，", "，", "，，", "，", "？。", "？", "！。", "！", "、，", "，", "：：", "：", "；。", "。", "的的", "的")
+var chineseSeams = strings.NewReplacer("…。", "…", "。。", "。", "，。", "。", "。，", "，", "，，", "，", "？。", "？", "！。", "！", "、，", "，", "：：", "：", "；。", "。", "的的", "的")
 
 func tidyChinese(s string) string {
 	for range 3 {

@@ -36,11 +36,13 @@ type act struct {
 	place    *entity   // the named place
 	topic    *entity   // a named thread, topic, or the second person of "ask Maren about Tam"
 	words    []string  // content words, for finding facts
+	where    string    // where a thing is put, as a phrase fit to be printed: "on the counter", 柜台上
 	thing    string    // what the act is about, in the player's words and fit to be printed; "" when it is not
 	doing    string    // the whole act as a verb phrase, fit to be printed after "you try to" and "你想"
 	speech   string    // what the player says aloud, fit to be printed
 	question bool
 	negated  bool
+	passing  bool      // the place lies on the way and is not where it leads
 	self     bool      // it is about the player
 	named    []*entity // all known names in the line
 	device   *device   // the open thread of the scene that the act picks up
@@ -281,7 +283,7 @@ func pruneActs(acts []act) []act {
 	for i := range acts {
 		a := &acts[i]
 		if (a.verb == doGo || a.verb == doLeave) && !a.negated {
-			if going == nil && (a.place != nil || len(acts) == 1) {
+			if (going == nil || best < 0 && !a.passing) && (a.place != nil || len(acts) == 1) { // several ways in a row end where the last one does
 				going = a
 			}
 			if a.place != nil || len(acts) == 1 || len(a.people) == 0 {
@@ -312,7 +314,7 @@ func weight(a act) int {
 		n = 5
 	case doSay, "take", "help", "follow", "show", "invite", "read", "open":
 		n = 4
-	case "search", "use", "hide", "sleep", "listen":
+	case "search", "use", "put", "drop", "hide", "sleep", "listen":
 		n = 3
 	case "greet", "wait", "think", doOther:
 		n = 1
@@ -323,13 +325,16 @@ func weight(a act) int {
 	return n
 }
 
+// subjectOf are the verbs whose thing may be what a thread is about.
+var subjectOf = map[verb]bool{doAsk: true, doLook: true, "think": true}
+
 // finishAct fills what both languages share: who is meant, what it is about.
 func (w *world) finishAct(a *act, written tongue, here []*entity, alone bool) {
 	if a.speech != "" {
 		a.speech = printable(w.tongue, a.speech, 160)
 	}
 	if written != w.tongue { // the reply is in another language: nothing of the line can be repeated in it
-		a.thing, a.doing = "", ""
+		a.thing, a.doing, a.where = "", "", ""
 	}
 	if a.words == nil {
 		text := a.raw
@@ -352,6 +357,9 @@ func (w *world) finishAct(a *act, written tongue, here []*entity, alone bool) {
 				break
 			}
 		}
+	}
+	if a.topic == nil && written == w.tongue && subjectOf[a.verb] {
+		a.topic = w.subject(a.thing)
 	}
 	if a.verb == doAsk && a.topic == nil && asksWho.MatchString(a.raw) {
 		if len(a.people) > 0 {

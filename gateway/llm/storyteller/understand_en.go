@@ -3,6 +3,7 @@ package storyteller
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -134,6 +135,9 @@ func englishClause(w *world, lex lexicon, clause string, here []*entity, asked b
 	if question && !first || stated {
 		return englishQuestion(w, c, here), true
 	}
+	if at := wantsToKnow.FindStringIndex(c); at != nil && !spokenTo.MatchString(c) {
+		c = "I ask " + c[at[1]:]
+	}
 	phrase := wantsTo.ReplaceAllString(c, "")
 	negated := notDoing.MatchString(clipWords(c, 6))
 	if negated {
@@ -162,6 +166,12 @@ func englishClause(w *world, lex lexicon, clause string, here []*entity, asked b
 		a.verb = doOther
 	}
 	a.sortNames(hits)
+	if (a.verb == "take" || a.verb == "follow") && leadsOn(fold(c), rest, hits) {
+		a.verb = doGo
+	}
+	if a.verb == doGo {
+		a.place, a.passing = destination(english, fold(c), hits)
+	}
 	a.aim(pronounHe.MatchString(rest), here)
 	full := rest
 	rest = withoutPeople(w, rest)
@@ -181,6 +191,8 @@ func englishClause(w *world, lex lexicon, clause string, here []*entity, asked b
 			a.thing = ""
 		}
 	case "greet", "wait", "sleep", "perform", "hide", doLeave:
+	case "put", "drop":
+		a.layEnglish(w, base, rest, hits)
 	default:
 		a.thing = nounPhrase(w, rest, hits)
 	}
@@ -296,7 +308,7 @@ func (a *act) aim(pronoun bool, here []*entity) {
 
 func (a *act) topicEnglish(w *world, rest string) {
 	topic := rest
-	if m := aboutTopic.FindStringSubmatch(rest); m != nil {
+	if m := aboutTopic.FindStringSubmatch(rest); m != nil && !indirectEnglish(withoutPeople(w, rest)) {
 		topic = m[1]
 	} else if len(a.people) > 0 { // "ask Maren where the boats went"
 		key := fold(topic)
@@ -342,6 +354,9 @@ var npEmpty = map[string]bool{"it": true, "him": true, "her": true, "them": true
 // nounPhrase takes the thing out of what follows a verb: "at the rusty lantern on the wall" gives "the rusty lantern".
 // Names of people and places are no things. The player's "my" is the story's "your".
 func nounPhrase(w *world, rest string, hits []hit) string {
+	if indirectEnglish(rest) {
+		rest = askedEnglish(rest)
+	}
 	var words []string
 	for _, raw := range strings.Fields(rest) {
 		word := strings.Trim(raw, `.,;:!?"()…`)
@@ -349,7 +364,7 @@ func nounPhrase(w *world, rest string, hits []hit) string {
 		if len(words) == 0 && (npStop[key] || key == "of") {
 			continue
 		}
-		if npStop[key] || len(words) == 6 {
+		if npStop[key] || askWords[key] || len(words) == 6 {
 			break
 		}
 		switch key {
@@ -377,6 +392,9 @@ func nounPhrase(w *world, rest string, hits []hit) string {
 	if np = printable(w.tongue, np, 48); np == "" || !strings.ContainsAny(np, "aeiouyAEIOUY") {
 		return ""
 	}
+	if titled(words) { // Room Seven
+		return np
+	}
 	first := strings.ToLower(words[0])
 	if !determiner(first) && first != "your" && first != "some" && first != "one" && first != "this" && first != "that" && first != "these" && first != "those" && first != "any" && first != "every" && !strings.HasSuffix(first, "'s") && !strings.HasSuffix(first, "’s") {
 		np = "the " + np
@@ -389,7 +407,18 @@ func nounPhrase(w *world, rest string, hits []hit) string {
 	return lowerFirst(np)
 }
 
-var youWords = strings.NewReplacer(" my ", " your ", " our ", " your ", " myself ", " yourself ", " mine ", " yours ", " i ", " you ", " I ", " you ",
+// titled tells whether words are a name by their capitals.
+func titled(words []string) bool {
+	for _, w := range words {
+		if !unicode.IsUpper(firstRune(w)) || determiner(w) || strings.EqualFold(w, "your") || strings.EqualFold(w, "my") {
+			return false
+		}
+	}
+	return len(words) > 1
+}
+
+var youWords = strings.NewReplacer(" I was ", " you were ", " i was ", " you were ", " I wasn't ", " you weren't ", " I wasn’t ", " you weren’t ",
+	" my ", " your ", " our ", " your ", " myself ", " yourself ", " mine ", " yours ", " i ", " you ", " I ", " you ",
 	" i'm ", " you are ", " I'm ", " you are ", " me ", " you ", " am ", " are ", " I've ", " you have ", " I'll ", " you will ")
 
 // doingEnglish makes a verb phrase in the base form out of what the player wrote, for "you try to …".

@@ -10,7 +10,7 @@ var (
 	clauseEndChinese = regexp.MustCompile(`[，,。；;！!\n]+|[？?]|然后|接着|随后|并且|同时|之后`)
 	leadChinese      = regexp.MustCompile(`^(我们|咱们|我|咱|俺|本人|想要|想去|想|要|打算|决定|准备|试着|尝试|试图|努力|先|就|便|于是|再|又|也|还是|还|赶紧|连忙|立刻|马上|继续|开始|慢慢地?|小心翼翼地?|小心地?|轻轻地?|仔细地?|认真地?|默默地?|大声地?|小声地?|轻声地?|悄悄地?|偷偷地?|缓缓地?|一起|一边|请|能不能|可不可以|能否|可以|能|会|得|应该|主动|上前|转身|低头|抬头|弯腰|伸手|礼貌地?|恭敬地?|耐心地?|故意|直接|独自|亲自|那|好|嗯|\s)`)
 	notChinese       = regexp.MustCompile(`^(不想要?|不要|不愿意?|不会|不再|不打算|不|别|没有|没|从不|绝不)`)
-	asksChinese      = regexp.MustCompile(`[？?]|吗$|呢$|谁|什么|哪里|哪儿|哪|为何|为什么|怎么|怎样|如何|多少|几个|几时|何时|何处|是否|是不是|有没有`)
+	asksChinese      = regexp.MustCompile(`[？?]|吗$|呢$|谁|什么|啥|哪里|哪儿|哪|为何|为什么|怎么|怎样|如何|多少|多久|多大|多远|多高|多深|几个|几时|何时|何处|何人|是否|是不是|有没有`)
 	prepChinese      = "向对跟和同与朝往把将用从在到为替由给沿顺"
 	particles        = regexp.MustCompile(`^(了一?下|了一眼|了一番|一下|一眼|一番|一看|了|着|过|起来|起|下|出|过来|过去|向|到|住|在|给)`)
 	trailChinese     = regexp.MustCompile(`(吧|啊|呀|呢|吗|啦|了|看看|一下|起来|过来|过去|来|去|说|道)$`)
@@ -42,7 +42,23 @@ func readChinese(w *world, lex lexicon, line string, here []*entity) []act {
 		start = at[1]
 	}
 	add(line[start:], "")
-	return acts
+	return withVocative(acts)
+}
+
+// withVocative gives what is said after a name to the one who is called by it: 保长，你是谁？
+func withVocative(acts []act) []act {
+	var out []act
+	for i, a := range acts {
+		if next := i + 1; a.verb == "greet" && a.doing == "" && a.speech == "" && len(a.people) == 1 && next < len(acts) && len(acts[next].people) == 0 {
+			switch acts[next].verb {
+			case doAsk, doSay, "thank", "apologise", doAgree, doRefuse, "threaten", "invite":
+				acts[next].people = a.people
+				continue
+			}
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // verbAt finds the longest verb of the lexicon that begins a text.
@@ -100,6 +116,9 @@ func verbsIn(lex lexicon, c string, hits []hit) []foundVerb {
 func chineseClause(w *world, lex lexicon, clause string, here []*entity, asked bool) []act {
 	if a, ok := wholeLine(clause); ok {
 		return []act{a}
+	}
+	if rest := wonderLead.ReplaceAllString(clause, ""); rest != clause && rest != "" && indirectChinese(rest) { // 我想知道那是谁的窗
+		return chineseClause(w, lex, rest, here, true)
 	}
 	c, first, negated := clause, strings.HasPrefix(clause, "我") || strings.HasPrefix(clause, "咱"), false
 	if before, after, ok := strings.Cut(c, "："); ok && strings.TrimSpace(after) != "" { // 我对阿岚说：你好
@@ -233,6 +252,9 @@ func (a *act) fillChinese(w *world, c string, f foundVerb, end int, hits []hit, 
 	rest := strings.TrimPrefix(c[f.end:end], "一"+string(lastRune(f.word))) // 搜一搜
 	lead := c[:f.start]
 	a.sortNames(append(before, after...))
+	if a.verb == doGo {
+		a.place, a.passing = destination(chinese, fold(c), append(before, after...))
+	}
 	a.aim(strings.ContainsAny(rest+lead, "他她"), here)
 	if a.verb == doAsk || a.verb == doSay {
 		a.topicChinese(w, rest, before, after)
@@ -252,6 +274,10 @@ func (a *act) fillChinese(w *world, c string, f foundVerb, end int, hits []hit, 
 		if a.place != nil || a.verb != doGo {
 			return
 		}
+	}
+	if a.verb == "put" || a.verb == "drop" {
+		a.layChinese(w, f.word, rest, lead, thing, after)
+		return
 	}
 	a.thing = nounChinese(w, thing)
 	if strings.HasSuffix(a.thing, "门") && strings.ContainsRune("敲叩拍", firstRune(f.word)) {
@@ -282,12 +308,30 @@ func (a *act) topicChinese(w *world, rest string, before, after []hit) {
 		}
 	}
 	if m := aboutChinese.FindStringSubmatch(strings.TrimLeft(topic, "，,：: ")); m != nil && a.topic == nil {
-		a.thing = nounChinese(w, m[2])
+		if indirectChinese(m[2]) { // before anything is cut off: 是谁点的灯
+			a.thing = askedChinese(w, bankOf(chinese).lexicon, stripPeople(w, m[2]))
+		} else {
+			a.thing = nounChinese(w, m[2])
+		}
 	}
 	a.words = contentWords(chinese, topic)
 	if a.verb == doSay && (a.topic != nil || strings.HasPrefix(topic, "关于") || strings.HasPrefix(rest, "起")) {
 		a.verb = doAsk
 	}
+}
+
+// stripPeople takes the names of people out of a text.
+func stripPeople(w *world, s string) string {
+	if key := fold(s); len(key) != len(s) {
+		return s
+	}
+	hits := w.finder.find(s)
+	for i := len(hits) - 1; i >= 0; i-- {
+		if hits[i].entity.kind == aPerson {
+			s = s[:hits[i].start] + s[hits[i].end:]
+		}
+	}
+	return s
 }
 
 func stripNames(s string, hits []hit, offset int) string {
@@ -301,6 +345,14 @@ func stripNames(s string, hits []hit, offset int) string {
 		}
 	}
 	return s
+}
+
+// plainNounChinese is nounChinese for what is left of a question, which must not ask any more.
+func plainNounChinese(w *world, s string) string {
+	if indirectChinese(s) {
+		return ""
+	}
+	return nounChinese(w, s)
 }
 
 // nounChinese makes what follows a verb into a thing that can be named: 了一眼桌上的灯笼 gives 桌上的灯笼.
@@ -321,7 +373,10 @@ func nounChinese(w *world, s string) string {
 	s = strings.ReplaceAll(s, "我的", "你的")
 	n := runeCount(s)
 	own := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(s, "你的"), "她"), "他")
-	if n < 1 || n > 12 || strings.ContainsAny(own, "我你他她吗呢") || asksChinese.MatchString(s) {
+	if indirectChinese(s) {
+		return askedChinese(w, bankOf(chinese).lexicon, s)
+	}
+	if n < 1 || n > 12 || strings.ContainsAny(own, "我你他她吗呢") {
 		return ""
 	}
 	switch s {

@@ -12,10 +12,10 @@ import (
 
 // knownSlots are the slots that some part of the teller fills.
 var knownSlots = []string{"A", "B", "he", "him", "his", "himself", "place", "there", "world", "epithet", "thing", "topic", "thread",
-	"said", "doing", "me", "value", "who", "other", "absent", "here", "away", "slot", "label"}
+	"said", "doing", "where", "me", "value", "who", "other", "absent", "here", "away", "slot", "label"}
 
 // knownTags are the tags that a scene can have.
-var knownTags = append([]string{"in", "out", "alone", "one", "two", "lonely", "old", "future", "now", "immortal"}, hours...)
+var knownTags = append([]string{"in", "out", "alone", "one", "two", "lonely", "old", "future", "now", "immortal"}, slices.Concat(hours, []string{"day"})...)
 
 func init() {
 	for _, k := range placeKinds {
