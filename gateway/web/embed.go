@@ -47,8 +47,14 @@ func Handler() http.Handler {
 func handlerFor(dist fs.FS) http.Handler {
 	files := map[string]file{}
 	err := fs.WalkDir(dist, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasPrefix(path.Base(name), ".") {
+		hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
+		switch {
+		case err != nil:
 			return err
+		case hidden && entry.IsDir(): // notes of the build, for no browser
+			return fs.SkipDir
+		case hidden || entry.IsDir():
+			return nil
 		}
 		content, err := fs.ReadFile(dist, name)
 		if err != nil {

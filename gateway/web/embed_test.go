@@ -16,6 +16,7 @@ var script = strings.Repeat("console.log('陆青云 龙胆 🐉');\n", 20)
 func build() fstest.MapFS {
 	return fstest.MapFS{
 		".gitkeep":              {},
+		".vite/manifest.json":   {Data: []byte("{}")},
 		"index.html":            {Data: []byte("<!doctype html><title>Covel</title>")},
 		"theme.js":              {Data: []byte("theme()")},
 		"icon.svg":              {Data: []byte("<svg/>")},
@@ -71,6 +72,7 @@ func TestHandlerServes(t *testing.T) {
 		{"/sessions/", 404, "text/plain; charset=utf-8", "", "no such page"},
 		{"/sessions/a/b", 404, "text/plain; charset=utf-8", "", "no such page"},
 		{"/elsewhere", 404, "text/plain; charset=utf-8", "", "no such page"},
+		{"/.vite/manifest.json", 404, "text/plain; charset=utf-8", "", "no such page"},
 		{"/.gitkeep", 404, "text/plain; charset=utf-8", "", "no such page"},
 		{"/index.html", 404, "text/plain; charset=utf-8", "", "no such page"},
 		{"/../embed.go", 404, "text/plain; charset=utf-8", "", "no such page"},

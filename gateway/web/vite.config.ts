@@ -16,8 +16,9 @@ export default defineConfig({
     reportCompressedSize: false,
     rollupOptions: {
       onwarn(warning, warn) {
-        // "use client" marks of libraries mean nothing in a bundle for the browser.
-        if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);
+        // Marks of libraries that mean nothing here: "use client", and notes for other minifiers.
+        const harmless = ['MODULE_LEVEL_DIRECTIVE', 'INVALID_ANNOTATION'];
+        if (!harmless.includes(warning.code ?? '')) warn(warning);
       },
     },
     chunkSizeWarningLimit: 600,

@@ -8,5 +8,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false,
+    // Nothing here is about how fast this machine is.
+    expect: { poll: { timeout: 20_000, interval: 60 } },
   },
 });

@@ -47,6 +47,7 @@ export const en = {
     begin: 'Begin the story',
     beginning: 'Opening the book…',
     about: 'About this world',
+    aboutHint: 'It may give things away.',
     storyLanguage: 'The story is told in',
     notFound: 'There is no such world here.',
     failed: 'The story could not be begun.',

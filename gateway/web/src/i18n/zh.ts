@@ -47,6 +47,7 @@ export const zh: Dictionary = {
     begin: '开始故事',
     beginning: '正在翻开书页……',
     about: '关于这个世界',
+    aboutHint: '其中可能有剧透。',
     storyLanguage: '故事语言',
     notFound: '这里没有这个世界。',
     failed: '故事未能开始。',

@@ -8,6 +8,7 @@ import { useAnnounce } from '../ui/Announcer';
 import { Confirm } from '../ui/Dialog';
 import { languageName } from '../i18n';
 import { ago } from '../ui/when';
+import { Main } from '../ui/Main';
 import { Cover } from './Cover';
 import { SiteHeader } from './SiteHeader';
 import { useLoaded } from './useLoaded';
@@ -28,7 +29,7 @@ export default function Home() {
   return (
     <div className="site">
       <SiteHeader />
-      <main id="main" className="home" aria-busy={loaded.state === 'loading'}>
+      <Main className="home" busy={loaded.state === 'loading'}>
         {loaded.state === 'loading' && <p className="quiet">{t('app.loading')}</p>}
         {loaded.state === 'failed' && (
           <div className="empty-page">
@@ -42,7 +43,7 @@ export default function Home() {
         {loaded.state === 'here' && (
           <Shelves sessions={loaded.value.sessions} worlds={loaded.value.worlds} onChange={again} />
         )}
-      </main>
+      </Main>
     </div>
   );
 }

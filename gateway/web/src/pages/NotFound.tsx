@@ -1,5 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
+import { Main } from '../ui/Main';
 import { SiteHeader } from './SiteHeader';
 
 export function NotFound({ title, hint }: { title: string; hint?: string }) {
@@ -7,13 +8,13 @@ export function NotFound({ title, hint }: { title: string; hint?: string }) {
   return (
     <div className="site">
       <SiteHeader />
-      <main id="main" className="empty-page">
+      <Main className="empty-page">
         <h1>{title}</h1>
         {hint !== undefined && <p>{hint}</p>}
         <Link href="/" className="button">
           {t('app.home')}
         </Link>
-      </main>
+      </Main>
     </div>
   );
 }

@@ -5,8 +5,9 @@ import { dataOf, Panels } from '../panels/Panels';
 import { PanelView } from '../panels/PanelView';
 import { getMessages, setSessionStatus } from '../protocol/http';
 import type { InteractionRef, SessionStatus } from '../protocol/types';
+import { STOPPED } from '../session/apply';
 import { openInteractions } from '../session/messages';
-import { isBusy, type SessionState } from '../session/state';
+import { isBusy, type Notice, type SessionState } from '../session/state';
 import { openingRequestId } from '../session/requestId';
 import type { Link } from '../session/connection';
 import { HostContext, type SpecHost } from '../spec/host';
@@ -21,6 +22,8 @@ import { useAccent } from '../ui/useAccent';
 import { useAnnounce } from '../ui/Announcer';
 import { Dialog } from '../ui/Dialog';
 import { useNarrow } from '../ui/useNarrow';
+import { Main } from '../ui/Main';
+import { useTitle } from '../ui/useTitle';
 import { blockedReason, neverBegun, waitsToBegin } from './begin';
 import { ClosedBar } from './ClosedBar';
 import { NotFound } from './NotFound';
@@ -126,9 +129,9 @@ export default function SessionPage({ id }: { id: string }) {
     return (
       <div className="session">
         <SessionHeader panelsOpen={false} />
-        <main id="main" className="opening">
+        <Main className="opening">
           <p>{t('link.connecting')}</p>
-        </main>
+        </Main>
         {link === 'lost' && (
           <LostBar
             onRetry={() => {
@@ -142,7 +145,7 @@ export default function SessionPage({ id }: { id: string }) {
 
   const asked = openInteractions(book.messages).length > 0;
   const failed =
-    !busy && state.outbox.length === 0 && ['failed', 'interrupted'].includes(book.execution.state);
+    active && !busy && state.outbox.length === 0 && ['failed', 'interrupted'].includes(book.execution.state);
   const blocked = blockedReason(state);
   const retry = () => {
     const { type, payload } = book.execution.retry ?? { type: 'retry_turn' as const, payload: {} };
@@ -167,7 +170,7 @@ export default function SessionPage({ id }: { id: string }) {
             {t('app.skipToStory')}
           </a>
           <SessionHeader book={book} panelsOpen={panelsOpen} onPanels={togglePanels} onStatus={setStatus} />
-          <main id="main" className="reading">
+          <Main className="reading">
             {book.offline && <OfflineNote />}
             <StoryScroll
               ref={story}
@@ -230,7 +233,7 @@ export default function SessionPage({ id }: { id: string }) {
                     </aside>
                   ))}
             </StoryScroll>
-          </main>
+          </Main>
           <footer className="desk">
             <div className="desk__inner">
               <div className="desk__status">
@@ -255,7 +258,7 @@ export default function SessionPage({ id }: { id: string }) {
                   }}
                 />
               )}
-              {state.notice !== undefined && (
+              {state.notice !== undefined && !toldByForm(state.notice) && (
                 <NoticeBar
                   notice={state.notice}
                   onDismiss={() => {
@@ -303,6 +306,11 @@ export default function SessionPage({ id }: { id: string }) {
       </StoryContext>
     </HostContext>
   );
+}
+
+/** Faults of a form stand at its fields; once is enough. */
+function toldByForm(notice: Notice): boolean {
+  return notice.code === 'form_rejected' && notice.interactionId !== undefined;
 }
 
 /** Names the newest text of the page: another name means there is more of it. */
@@ -367,23 +375,15 @@ function useAnnouncements(state: SessionState, link: Link): void {
   }, [link, say, t]);
 
   const outcome = state.book?.execution.state;
+  const reason = state.book?.execution.abortReason;
   const before = useRef(outcome);
   useEffect(() => {
-    if (before.current === 'running' && outcome === 'failed')
-      say(`${t('failure.failed')} ${t('failure.safe')}`);
-    if (before.current === 'running' && outcome === 'interrupted') say(t('failure.interrupted'));
+    if (before.current === 'running' && (outcome === 'failed' || outcome === 'interrupted')) {
+      const what = reason === STOPPED ? t('failure.interrupted') : t('failure.failed');
+      say(`${what} ${t('failure.safe')}`);
+    }
     before.current = outcome;
-  }, [outcome, say, t]);
-}
-
-function useTitle(title: string | undefined): void {
-  useEffect(() => {
-    if (title === undefined || title === '') return;
-    document.title = `${title} · Covel`;
-    return () => {
-      document.title = 'Covel';
-    };
-  }, [title]);
+  }, [outcome, reason, say, t]);
 }
 
 const PANELS_KEY = 'covel.panels';

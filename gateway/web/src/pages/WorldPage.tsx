@@ -7,9 +7,12 @@ import { createSession, getWorld, listSessions } from '../protocol/http';
 import type { Session, World } from '../protocol/types';
 import { Prose } from '../story/Prose';
 import { useAccent } from '../ui/useAccent';
+import { Main } from '../ui/Main';
+import { useTitle } from '../ui/useTitle';
 import { Cover } from './Cover';
 import { Story } from './Home';
 import { NotFound } from './NotFound';
+import { storyLocale } from './storyLocale';
 import { SiteHeader } from './SiteHeader';
 import { useLoaded } from './useLoaded';
 
@@ -26,6 +29,7 @@ export default function WorldPage({ id }: { id: string }) {
   );
   const [loaded, again] = useLoaded(load);
   useAccent(loaded.state === 'here' ? loaded.value.world.accentColor : undefined);
+  useTitle(loaded.state === 'here' ? loaded.value.world.name : undefined);
 
   if (loaded.state === 'failed') {
     const missing = loaded.error.status === 404;
@@ -34,13 +38,13 @@ export default function WorldPage({ id }: { id: string }) {
   return (
     <div className="site">
       <SiteHeader />
-      <main id="main" className="world" aria-busy={loaded.state === 'loading'}>
+      <Main className="world" busy={loaded.state === 'loading'}>
         {loaded.state === 'loading' ? (
           <p className="quiet">{t('app.loading')}</p>
         ) : (
           <Title world={loaded.value.world} sessions={loaded.value.sessions} onChange={again} />
         )}
-      </main>
+      </Main>
     </div>
   );
 }
@@ -112,14 +116,14 @@ function Title({ world, sessions, onChange }: { world: World; sessions: Session[
         </section>
       )}
       {world.lore !== '' && (
-        <section className="lore" aria-labelledby="lore">
-          <h2 id="lore" className="shelf__title">
-            {t('world.about')}
-          </h2>
+        <details className="lore">
+          <summary className="lore__title">
+            {t('world.about')} <span className="lore__hint">{t('world.aboutHint')}</span>
+          </summary>
           <div className="lore__text">
             <Prose text={plainLore(world.lore)} />
           </div>
-        </section>
+        </details>
       )}
     </>
   );
@@ -154,16 +158,6 @@ function Languages({
         ))}
       </RadioGroup.Root>
     </div>
-  );
-}
-
-/** The reader's language when the world has it, else the same language of another place, else the world's own. */
-export function storyLocale(world: { locales: string[]; defaultLocale: string }, language: string): string {
-  const base = (tag: string) => tag.split('-')[0]?.toLowerCase();
-  return (
-    world.locales.find((l) => l === language) ??
-    world.locales.find((l) => base(l) === base(language)) ??
-    (world.defaultLocale === '' ? (world.locales[0] ?? language) : world.defaultLocale)
   );
 }
 

@@ -118,9 +118,12 @@ function started(state: SessionState, book: Book, event: Of<'execution.started'>
   if (since !== undefined) execution.startedAt = since;
 
   const fresh: Work = { executionId, n: 0, streams: [], steps: [], settling: false };
-  const work: Work = { ...(state.work?.executionId === executionId ? state.work : fresh) };
+  const known = [state.work, state.ahead].find((w) => w?.executionId === executionId);
+  const work: Work = { ...(known ?? fresh) };
   if (requestId !== undefined) work.requestId = requestId;
-  return { ...state, book: { ...book, execution }, work };
+  const next: SessionState = { ...state, book: { ...book, execution }, work, current: executionId };
+  if (next.ahead?.executionId === executionId) delete next.ahead;
+  return next;
 }
 
 function completed(state: SessionState, book: Book, event: Of<'execution.completed'>): SessionState {
@@ -130,7 +133,7 @@ function completed(state: SessionState, book: Book, event: Of<'execution.complet
   const line = state.pending.find((p) => mine(p.requestId));
 
   const execution: Execution = {
-    state: committed ? 'completed' : abortReason !== undefined ? 'interrupted' : 'failed',
+    state: committed ? 'completed' : wasInterrupted(abortReason) ? 'interrupted' : 'failed',
   };
   if (event.requestId !== undefined) execution.requestId = event.requestId;
   if (event.turnId !== undefined) execution.turnId = event.turnId;
@@ -149,7 +152,16 @@ function completed(state: SessionState, book: Book, event: Of<'execution.complet
     book: { ...(settled.book ?? book), execution },
     pending: settled.pending.filter((p) => !mine(p.requestId)),
   };
-  return next.work !== undefined && mine(next.work.requestId) ? endWork(next, next.work.executionId) : next;
+  const over = next.work !== undefined && mine(next.work.requestId) ? next.work.executionId : undefined;
+  return over === undefined ? next : endWork(next, over);
+}
+
+/** The player's own Stop. */
+export const STOPPED = 'aborted-by-player';
+
+/** Cut off by something else than the player: a crash, a restart. */
+function wasInterrupted(abortReason: string | undefined): boolean {
+  return abortReason !== undefined && abortReason !== STOPPED;
 }
 
 /** The player's lines of a request become history, because its turn did. */
@@ -170,6 +182,8 @@ function endWork(state: SessionState, executionId: string): SessionState {
   const ended = [...state.ended.filter((id) => id !== executionId), executionId].slice(-ENDED_KEPT);
   const next: SessionState = { ...state, ended };
   if (state.work?.executionId === executionId) delete next.work;
+  if (state.ahead?.executionId === executionId) delete next.ahead;
+  if (state.current === executionId) delete next.current;
   return next;
 }
 

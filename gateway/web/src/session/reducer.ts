@@ -11,7 +11,7 @@ import type {
   View,
   Welcome,
 } from '../protocol/types';
-import { applyEvent, PENDING_ID } from './apply';
+import { applyEvent, PENDING_ID, STOPPED } from './apply';
 import { prepend } from './messages';
 import { isBusy, workFrom, type Book, type Notice, type Outgoing, type SessionState } from './state';
 import { progress } from './work';
@@ -99,15 +99,15 @@ function greeted(state: SessionState, welcome: Welcome): SessionState {
   if (!continues) return { ...state, stale: true };
 
   const next: SessionState = { ...state, outbox: unsend(state.outbox) };
-  const work = welcome.running && workFrom(welcome.running);
-  if (position.seq < welcome.seq) {
-    next.catchUp = { head: welcome.seq };
-    if (work !== undefined) next.catchUp.work = work;
-    return next;
-  }
   delete next.catchUp;
   delete next.work;
-  if (work !== undefined) next.work = work;
+  delete next.ahead;
+  if (position.seq < welcome.seq) next.catchUp = { head: welcome.seq };
+  if (welcome.running !== undefined) {
+    const work = workFrom(welcome.running);
+    if (work.executionId === state.current) next.work = work;
+    else next.ahead = work;
+  }
   return settleOutbox(next);
 }
 
@@ -138,7 +138,12 @@ function fresh(state: SessionState, welcome: Welcome, view: View): SessionState 
   };
   delete next.catchUp;
   delete next.work;
-  if (running !== undefined) next.work = workFrom(running);
+  delete next.ahead;
+  delete next.current;
+  if (running !== undefined) {
+    next.work = workFrom(running);
+    next.current = running.executionId;
+  }
   return settleOutbox(next);
 }
 
@@ -194,19 +199,14 @@ function nextFrame(state: SessionState, frame: Frame): SessionState {
   let next = frame.events.reduce((s, event) => applyEvent(s, event, frame.seq), state);
   next = { ...next, position: { ...position, seq: frame.seq, lastId: frame.lastId } };
   next = shown(next, frame);
-  if (catchUp !== undefined && frame.seq === catchUp.head) {
-    const work = next.catchUp?.work;
-    delete next.catchUp;
-    if (work !== undefined && !next.ended.includes(work.executionId)) next.work = work;
-  }
+  if (catchUp !== undefined && frame.seq === catchUp.head) delete next.catchUp;
   return settleOutbox(next);
 }
 
 function transient(state: SessionState, message: Transient): SessionState {
   if (state.stale || state.book === undefined || state.ended.includes(message.executionId)) return state;
-  if (state.catchUp !== undefined) {
-    const work = progress(state.catchUp.work, message);
-    return { ...state, catchUp: { ...state.catchUp, work } };
+  if (state.ahead?.executionId === message.executionId) {
+    return { ...state, ahead: progress(state.ahead, message) };
   }
   const work = progress(state.work, message);
   return work === state.work ? state : { ...state, work };
@@ -296,6 +296,9 @@ function refused(state: SessionState, refusal: Refusal): SessionState {
       return { ...told, outbox: told.outbox.map((o) => (o === outgoing ? again : o)) };
     }
   }
+
+  // The player stopped it before it began: the line is back in the input, and that says it all.
+  if (refusal.code === STOPPED) return giveBack(told, outgoing);
 
   const next: SessionState = {
     ...giveBack(told, outgoing),

@@ -103,8 +103,12 @@ export interface SessionState {
    * frames are ignored until a welcome with a view.
    */
   stale: boolean;
-  /** While missed frames are coming: the head they lead to, and the work that goes on behind it. */
-  catchUp?: { head: number; work?: Work };
+  /** While missed frames are coming and the welcome named the head they lead to. */
+  catchUp?: { head: number };
+  /** The execution that began and has not ended, as far as the frames have told. */
+  current?: string;
+  /** The work of an execution whose beginning is still among the missed frames: it waits for it. */
+  ahead?: Work;
   /** The executions that ended last: a late progress message must not wake them. */
   ended: string[];
 }

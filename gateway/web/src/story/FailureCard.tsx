@@ -1,6 +1,7 @@
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import { useTranslation } from 'react-i18next';
 import type { Execution } from '../protocol/types';
+import { STOPPED } from '../session/apply';
 import { Prose } from './Prose';
 
 /** A turn that did not commit: what failed, what is safe, what is kept, and the way on. */
@@ -15,13 +16,12 @@ export function FailureCard({
 }) {
   const { t } = useTranslation();
   const { input, draft, error, abortReason } = execution;
-  const byPlayer = abortReason !== undefined && abortReason.includes('player');
   const title =
-    execution.state === 'failed'
-      ? t('failure.failed')
-      : byPlayer
-        ? t('failure.interrupted')
-        : t('failure.interruptedByCrash');
+    abortReason === STOPPED
+      ? t('failure.interrupted')
+      : execution.state === 'interrupted'
+        ? t('failure.interruptedByCrash')
+        : t('failure.failed');
   return (
     <section className="failure" aria-label={title} data-line={title}>
       <p className="failure__title">{title}</p>
@@ -42,9 +42,11 @@ export function FailureCard({
         </details>
       )}
       <div className="failure__actions">
-        <button type="button" className="button button--primary" onClick={onRetry}>
-          <RotateCcw size={14} aria-hidden /> {t('failure.retry')}
-        </button>
+        {execution.retry !== undefined && (
+          <button type="button" className="button button--primary" onClick={onRetry}>
+            <RotateCcw size={14} aria-hidden /> {t('failure.retry')}
+          </button>
+        )}
         {input !== undefined && input.text !== '' && (
           <button
             type="button"

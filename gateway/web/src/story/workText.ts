@@ -27,7 +27,8 @@ export function viewWork(work: Work | undefined): WorkView {
   const stage = newest === undefined ? undefined : stageOf(newest);
   return {
     stage,
-    labels: running.map((s) => s.label).filter((l) => l !== ''),
+    // A label is often a whole sentence; in a line of several its full stop would be in the way.
+    labels: running.map((s) => s.label.replace(/[.。]$/, '')).filter((l) => l !== ''),
     failed: steps.filter((s) => s.status === 'failed' && s.label !== '').map((s) => s.label),
     settling: work?.settling ?? false,
     line: stage === 'setup' ? [{ stage, state: 'now' }] : lineOf(stage),

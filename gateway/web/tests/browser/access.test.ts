@@ -88,6 +88,14 @@ describe('landmarks and names', () => {
     expect(await page.title()).toBe('Lanternreach · Covel');
   });
 
+  it('a page that is come to by a link begins at its beginning, with its title', async () => {
+    const page = await browser.page(server.url);
+    await page.getByRole('link', { name: /Lanternreach/ }).click();
+    await page.getByRole('heading', { level: 1, name: 'Lanternreach' }).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    expect(await page.title()).toBe('Lanternreach · Covel');
+  });
+
   it('the first Tab offers the way to the story', async () => {
     const { page } = await begun(server, browser);
     await page.reload();

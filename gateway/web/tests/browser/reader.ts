@@ -58,7 +58,7 @@ export async function say(page: Page, text: string): Promise<void> {
 
 /** Waits until nothing runs. */
 export async function rest(page: Page): Promise<void> {
-  await expect.poll(() => stop(page).count(), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => stop(page).count()).toBe(0);
 }
 
 /** A session whose form is filled in and whose opening is read. */
@@ -68,11 +68,14 @@ export async function begun(
   locale = 'en',
 ): Promise<{ page: Page; session: MockSession }> {
   const session = server.create('lanternreach', locale);
+  const { pace } = server;
+  server.pace = 1;
   const page = await browser.page(`${server.url}/sessions/${session.id}`);
   await page.getByLabel(session.telling.fields.name).fill(locale === 'en' ? 'Élodie' : '陆青云');
   await page.getByLabel(session.telling.fields.calling).selectOption({ index: 2 });
   await page.getByRole('button', { name: session.telling.submit }).click();
   await guide(page, session).waitFor();
+  server.pace = pace;
   return { page, session };
 }
 

@@ -91,9 +91,12 @@ describe('the set-up', () => {
 describe('a turn', () => {
   it('says what is happening, and the input is free for the next line', async () => {
     const { page, session } = await begun(server, browser);
+    const place = async () => (await input(page).boundingBox())?.y;
+    const idle = await place();
     server.holdAfter = 20;
     await say(page, 'I walk up to the keeper');
     await story(page).getByText('The keeper does not step back').waitFor();
+    expect(await place()).toBe(idle);
     const line = page.getByRole('region', { name: 'What is happening' });
     await line.getByText('The narrator is writing').waitFor();
     await line.getByText(/^\d+:\d\d$/).waitFor();

@@ -376,7 +376,7 @@ export class MockSession {
         };
         const running = this.running && { running: structuredClone(this.running) };
         if (known) {
-          send(ws, { ...head, resumed: true, ...running });
+          send(ws, { ...head, seq: at, lastId: message.lastId ?? '', resumed: true, ...running });
           for (const f of this.log) if (f.seq > at) send(ws, f);
         } else {
           send(ws, { ...head, resumed: false, view: this.view() });
@@ -755,7 +755,7 @@ export class MockSession {
       ...(line && { input: { text: line.text } }),
       retry: { type: line ? ('retry_turn' as const) : ('start_session' as const), payload: {} },
     };
-    this.execution = { state: error === undefined ? 'interrupted' : 'failed', requestId, ...rest };
+    this.execution = { state: 'failed', requestId, ...rest };
     this.append(1, [
       { type: 'turn.completed', requestId, payload: { executionId, committed: false, outcomes: [] } },
       { type: 'execution.completed', requestId, payload: { committed: false, ...rest } },

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { en } from '../../src/i18n/en';
 import { languageName, pickLanguage } from '../../src/i18n';
 import { zh } from '../../src/i18n/zh';
-import { storyLocale } from '../../src/pages/WorldPage';
+import { storyLocale } from '../../src/pages/storyLocale';
 import { endOf, followed, isAtEnd, nextStop, opening, type Metrics } from '../../src/story/follow';
 import { clock, viewWork } from '../../src/story/workText';
 import { accentFor, contrast, NIGHT, PAPER, parseHex, readable, type Rgb } from '../../src/ui/accent';

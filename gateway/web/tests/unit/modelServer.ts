@@ -29,6 +29,8 @@ export class ModelServer {
   private turn = 0;
   sockets: ModelSocket[] = [];
 
+  constructor(private readonly namesHead = false) {}
+
   get seq(): number {
     return this.log.at(-1)?.seq ?? 0;
   }
@@ -72,7 +74,9 @@ export class ModelServer {
         const head = { seq: this.seq, lastId: `e${String(this.seq)}`, incarnation: this.incarnation };
         const running = this.running && { running: { ...this.running } };
         if (known) {
-          socket.push({ type: 'welcome', ...head, resumed: true, ...running });
+          // Where the client stands, or where the frames lead: the protocol leaves both open.
+          const place = this.namesHead ? head : { ...head, seq: at, lastId: message.lastId ?? '' };
+          socket.push({ type: 'welcome', ...place, resumed: true, ...running });
           for (const f of this.log) if (f.seq > at) socket.push(f);
         } else {
           socket.push({ type: 'welcome', ...head, resumed: false, view: this.view() });

@@ -94,13 +94,16 @@ describe('a turn', () => {
     expect(isBusy(s)).toBe(false);
   });
 
-  it('calls a turn that was stopped interrupted', () => {
+  it.each([
+    ['aborted-by-player', 'failed'],
+    ['interrupted', 'interrupted'],
+  ])('names how a turn ended that was cut off: %s', (abortReason, state) => {
     const s = feed(
       greeted(),
       frame(12, accepted('r1', playerLine('p1', 11, 'go')), started('r1', 'x1')),
-      frame(13, completed('r1', false, { abortReason: 'aborted-by-player', input: { text: 'go' } })),
+      frame(13, completed('r1', false, { abortReason, input: { text: 'go' } })),
     );
-    expect(s.book?.execution).toMatchObject({ state: 'interrupted', abortReason: 'aborted-by-player' });
+    expect(s.book?.execution).toMatchObject({ state, abortReason });
     expect(s.book?.execution.input).toEqual({ text: 'go' });
   });
 
@@ -356,7 +359,10 @@ describe('the place in the stream', () => {
     expect(s.outbox).toMatchObject([{ status: 'unsent', command: { requestId: 'r1' } }]);
   });
 
-  it('takes the running turn of a resume only when the missed frames are here', () => {
+  it.each([
+    ['names the head', 18],
+    ['names where we were', 12],
+  ])('takes the running turn of a resume when its beginning is here (the welcome %s)', (_, seq) => {
     const running = {
       executionId: 'x2',
       n: 5,
@@ -366,19 +372,41 @@ describe('the place in the stream', () => {
       steps: [],
     };
     let s = feed(greeted(), frame(12, started('r1', 'x1')), delta('x1', 1, 'old'));
-    s = feed(s, resumed(18, { running }));
+    s = feed(s, resumed(seq, { running }));
     s = feed(
       s,
       frame(14, narrated('r1', message('m1', 13, { runtimeId: 'narrator' })), turnCompleted('r1', 'x1')),
       delta('x2', 5, 'repeat'),
       delta('x2', 6, ' and on'),
       frame(16, completed('r1')),
-      frame(18, accepted('r2', playerLine('p2', 17, 'on')), started('r2', 'x2')),
     );
+    expect(streamed(s)).toBe('');
+    s = feed(s, frame(18, accepted('r2', playerLine('p2', 17, 'on')), started('r2', 'x2')));
     expect(texts(s)).toEqual(['m1']);
     expect(streamed(s)).toBe('So far and on');
+    expect(s.ahead).toBeUndefined();
     expect(s.catchUp).toBeUndefined();
     expect(streamed(feed(s, delta('x2', 7, '!')))).toBe('So far and on!');
+  });
+
+  it('takes the running continuation of a request that was missed in between', () => {
+    const running = {
+      executionId: 'x2',
+      n: 2,
+      requestId: 'r1',
+      text: 'Opening',
+      textRuntimeId: 'narrator',
+      steps: [],
+    };
+    const s = feed(
+      greeted(),
+      frame(12, started('r1', 'x1')),
+      resumed(12, { running }),
+      frame(14, narrated('r1', message('m1', 13, { runtimeId: 'narrator' })), turnCompleted('r1', 'x1')),
+      frame(15, started('r1', 'x2')),
+    );
+    expect(streamed(s)).toBe('Opening');
+    expect(isBusy(s)).toBe(true);
   });
 
   it('resumes in mid-answer with nothing missed', () => {
@@ -571,6 +599,12 @@ describe('commands', () => {
     const s = greeted();
     expect(feed(s, { ...refusal('', 'no_running_turn'), requestId: undefined })).toBe(s);
     expect(feed(s, { ...refusal('', 'hello_required'), requestId: undefined }).stale).toBe(true);
+  });
+
+  it('stopped before they began give their line back without a word', () => {
+    const s = feed(sent(say(greeted(), 'r1', 'hi'), 'r1'), refusal('r1', 'aborted-by-player'));
+    expect(s.draft).toBe('hi');
+    expect(s.notice).toBeUndefined();
   });
 
   it('a turn refused while it settles leaves nothing at work', () => {

@@ -109,8 +109,8 @@ describe('any schedule', () => {
 
   it('gives the same book as reading straight through, and each line once', () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const server = new ModelServer();
+      fc.property(fc.array(step, { maxLength: 80 }), fc.boolean(), (steps, namesHead) => {
+        const server = new ModelServer(namesHead);
         const storage = new MemoryStorage();
         let store = client(server, storage);
         let said = 0;
