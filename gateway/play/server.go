@@ -314,36 +314,6 @@ func (s *server) decideSetup(w http.ResponseWriter, r *http.Request, kind kernel
 	s.reply(w, http.StatusOK, map[string]any{"ok": true, "runtimeId": runtimeID, "state": sessionOf(v.State.Session).SetupRuntimes[runtimeID]})
 }
 
-func (s *server) uiSpecs(w http.ResponseWriter, r *http.Request) {
-	v, err := s.Node.View(r.Context(), r.URL.Query().Get("sessionId"))
-	if err != nil {
-		s.error(w, err)
-		return
-	}
-	type spec struct {
-		PluginID string          `json:"pluginId"`
-		Spec     json.RawMessage `json:"spec"`
-	}
-	right, message, left := []spec{}, []spec{}, []spec{}
-	gen := s.Plugins()
-	for _, ref := range v.State.Session.Plugins {
-		p, ok := gen.Plugins[ref.ID]
-		if !ok {
-			continue
-		}
-		add := func(to *[]spec, specs []json.RawMessage) {
-			for _, x := range specs {
-				*to = append(*to, spec{ref.ID, x})
-			}
-		}
-		ui := p.Manifest.Contributes.UI
-		add(&right, ui.Right)
-		add(&message, ui.Message)
-		add(&left, ui.Left)
-	}
-	s.reply(w, http.StatusOK, map[string]any{"right": right, "message": message, "left": left})
-}
-
 // body reads a JSON object of at most MaxBody bytes; it has answered when it gives false.
 func (s *server) body(w http.ResponseWriter, r *http.Request, into any) bool {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))

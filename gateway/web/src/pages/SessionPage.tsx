@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import { dataOf, Panels } from '../panels/Panels';
 import { PanelView } from '../panels/PanelView';
-import { getMessages, setSessionStatus } from '../protocol/http';
+import { getMessages, retrySetup, setSessionStatus } from '../protocol/http';
 import type { InteractionRef, SessionStatus } from '../protocol/types';
 import { STOPPED } from '../session/apply';
 import { openInteractions } from '../session/messages';
@@ -24,7 +24,7 @@ import { Dialog } from '../ui/Dialog';
 import { useNarrow } from '../ui/useNarrow';
 import { Main } from '../ui/Main';
 import { useTitle } from '../ui/useTitle';
-import { blockedReason, neverBegun, waitsToBegin } from './begin';
+import { blockedSetup, neverBegun, waitsToBegin } from './begin';
 import { ClosedBar } from './ClosedBar';
 import { NotFound } from './NotFound';
 import { NoticeBar } from './NoticeBar';
@@ -94,6 +94,19 @@ export default function SessionPage({ id }: { id: string }) {
     },
     [id],
   );
+  const trySetupAgain = useCallback(
+    (runtimeId: string) => {
+      setStatusFault(undefined);
+      retrySetup(id, runtimeId)
+        .then(() => {
+          store.send('start_session', {});
+        })
+        .catch((error: unknown) => {
+          setStatusFault(error instanceof Error ? error.message : String(error));
+        });
+    },
+    [id, store],
+  );
   const togglePanels = useCallback(() => {
     setPanelsOpen((open) => {
       if (!narrow) writePanelsOpen(!open);
@@ -144,9 +157,13 @@ export default function SessionPage({ id }: { id: string }) {
   }
 
   const asked = openInteractions(book.messages).length > 0;
+  const blocked = blockedSetup(state);
   const failed =
-    active && !busy && state.outbox.length === 0 && ['failed', 'interrupted'].includes(book.execution.state);
-  const blocked = blockedReason(state);
+    active &&
+    blocked === undefined &&
+    !busy &&
+    state.outbox.length === 0 &&
+    ['failed', 'interrupted'].includes(book.execution.state);
   const retry = () => {
     const { type, payload } = book.execution.retry ?? { type: 'retry_turn' as const, payload: {} };
     store.send(type, payload);
@@ -200,9 +217,22 @@ export default function SessionPage({ id }: { id: string }) {
                 />
               )}
               {blocked !== undefined && !busy && (
-                <p className="failure">{t('failure.setupBlocked', { reason: blocked })}</p>
+                <section className="failure">
+                  <p>{t('failure.setupBlocked', { reason: blocked.reason })}</p>
+                  <div className="failure__actions">
+                    <button
+                      type="button"
+                      className="button button--primary"
+                      onClick={() => {
+                        trySetupAgain(blocked.runtimeId);
+                      }}
+                    >
+                      {t('failure.retry')}
+                    </button>
+                  </div>
+                </section>
               )}
-              {waitsToBegin(state) && begun.current === incarnation && (
+              {waitsToBegin(state) && blocked === undefined && begun.current === incarnation && (
                 <div className="begin">
                   <button
                     type="button"

@@ -20,9 +20,10 @@ export function neverBegun(state: SessionState): boolean {
   return waitsToBegin(state) && state.book?.execution.state === 'idle';
 }
 
-/** Why the set-up cannot go on, in the words of the runtime that is blocked. */
-export function blockedReason(state: SessionState): string | undefined {
-  const runtimes = Object.values(state.book?.session.setupRuntimes ?? {});
-  const blocked = runtimes.find((r) => r.status === 'blocked');
-  return blocked === undefined ? undefined : (blocked.reason ?? blocked.lastError ?? '');
+/** The step at which the set-up cannot go on, and why, in the words of the runtime that is blocked. */
+export function blockedSetup(state: SessionState): { runtimeId: string; reason: string } | undefined {
+  for (const [runtimeId, r] of Object.entries(state.book?.session.setupRuntimes ?? {})) {
+    if (r.status === 'blocked') return { runtimeId, reason: r.reason ?? r.lastError ?? '' };
+  }
+  return undefined;
 }

@@ -89,6 +89,14 @@ export function setSessionStatus(id: string, status: SessionStatus): Promise<Ses
   return call(guards.session, `/sessions/${at(id)}`, { method: 'PATCH', json: { status } });
 }
 
+/** A blocked step of the set-up may be tried again. */
+export async function retrySetup(id: string, runtimeId: string): Promise<void> {
+  await call(guards.anything, `/sessions/${at(id)}/setup/${at(runtimeId)}/retry`, {
+    method: 'POST',
+    json: {},
+  });
+}
+
 export async function deleteSession(id: string): Promise<void> {
   await call(guards.anything, `/sessions/${at(id)}`, { method: 'DELETE' });
 }

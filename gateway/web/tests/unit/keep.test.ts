@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { loadKept, saveKept } from '../../src/session/keep';
 import { newRequestId, openingRequestId } from '../../src/session/requestId';
-import { neverBegun, waitsToBegin, blockedReason } from '../../src/pages/begin';
+import { neverBegun, waitsToBegin, blockedSetup } from '../../src/pages/begin';
 import * as b from './build';
 
 describe('what outlives a reload', () => {
@@ -68,7 +68,10 @@ describe('a session that waits to be begun', () => {
     const blocked = b.session({
       setupRuntimes: { a: { status: 'done' }, b: { status: 'blocked', lastError: 'no model' } },
     });
-    expect(blockedReason(b.greeted(b.view({ session: blocked })))).toBe('no model');
-    expect(blockedReason(b.greeted())).toBeUndefined();
+    expect(blockedSetup(b.greeted(b.view({ session: blocked })))).toEqual({
+      runtimeId: 'b',
+      reason: 'no model',
+    });
+    expect(blockedSetup(b.greeted())).toBeUndefined();
   });
 });
