@@ -397,3 +397,31 @@ func TestFieldsOfEveryKind(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is asked is not what is asked about, by whichever part of the name.
+func TestTheOneAskedIsNoTopic(t *testing.T) {
+	w, m := worldOf(t, heronHouse(t, "en"))
+	for _, asked := range []string{"Tull", "Old Tull", "old tull"} {
+		if a := understand(w, "I ask "+asked+" who lit the lamp in that window.", m.here(w))[0]; strings.Contains(strings.ToLower(a.thing), "tull") || a.topic == nil && !strings.Contains(a.thing, "lamp") {
+			t.Errorf("ask %s: about %q, %v", asked, a.thing, a.topic)
+		}
+	}
+}
+
+// The name of a family means the one of them who is here.
+func TestSharedNameMeansWhoIsHere(t *testing.T) {
+	tull, eel := &entity{name: "Old Tull", kind: aPerson}, &entity{name: "Eel Tull", kind: aPerson}
+	f := newFinder([]*entity{tull, eel}, nil)
+	for _, c := range []struct {
+		here []*entity
+		want *entity
+	}{{[]*entity{tull}, tull}, {[]*entity{eel}, eel}, {nil, nil}, {[]*entity{tull, eel}, nil}} {
+		hits := f.among(c.here).find("I ask Tull.")
+		if c.want == nil && len(hits) > 0 || c.want != nil && (len(hits) != 1 || hits[0].entity != c.want) {
+			t.Errorf("here %d: got %v", len(c.here), hits)
+		}
+	}
+	if hits := f.find("I ask Tull."); len(hits) != 0 {
+		t.Errorf("the finder of the world changed: %v", hits)
+	}
+}

@@ -117,6 +117,9 @@ func understand(w *world, line string, here []*entity) []act {
 	if line == "" {
 		return []act{{verb: doContinue}}
 	}
+	scene := *w
+	scene.finder = w.finder.among(here)
+	w = &scene
 	line = w.withoutSpeaker(line)
 	named := w.namesIn(line)
 	if hasAnyStem(line, outsideStems) && outside.MatchString(line) {

@@ -311,12 +311,9 @@ func (a *act) topicEnglish(w *world, rest string) {
 	if m := aboutTopic.FindStringSubmatch(rest); m != nil && !indirectEnglish(withoutPeople(w, rest)) {
 		topic = m[1]
 	} else if len(a.people) > 0 { // "ask Maren where the boats went"
-		key := fold(topic)
-		for _, name := range []string{fold(a.people[0].name), fold(a.people[0].short())} {
-			if i := strings.Index(key, name); i == 0 {
-				topic = strings.TrimSpace(topic[min(len(name), len(topic)):])
-				break
-			}
+		called := wordSet(fold(a.people[0].name) + " " + fold(a.people[0].short())) // any part of the name: Tull, Old Tull
+		for first, after, _ := strings.Cut(topic, " "); first != "" && called[bareWord(first)]; first, after, _ = strings.Cut(topic, " ") {
+			topic = strings.TrimSpace(after)
 		}
 	}
 	hits := w.finder.find(topic)

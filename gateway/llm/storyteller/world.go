@@ -104,6 +104,7 @@ func fold(s string) string {
 type finder struct {
 	patterns []pattern
 	at       map[rune][]int // index of patterns by first rune, longest first
+	shared   [][]pattern    // parts that several names share, such as the name of a family
 }
 
 type pattern struct {
@@ -147,7 +148,7 @@ func newFinder(entities []*entity, ordinary map[string]bool) finder {
 			add(part, e, 2)
 		}
 	}
-	f := finder{at: map[rune][]int{}}
+	f := finder{}
 	for _, ps := range owners {
 		best := ps[0]
 		shared := false
@@ -160,10 +161,32 @@ func newFinder(entities []*entity, ordinary map[string]bool) finder {
 			}
 		}
 		if shared && best.rank == 2 { // a part that several names share names none of them
+			f.shared = append(f.shared, ps)
 			continue
 		}
 		f.patterns = append(f.patterns, best)
 	}
+	return f.ordered()
+}
+
+// among gives the finder of a scene: a part that several names share means the one who is here, if it is one.
+func (f finder) among(here []*entity) finder {
+	patterns := slices.Clip(f.patterns)
+	for _, ps := range f.shared {
+		present := slices.DeleteFunc(slices.Clone(ps), func(p pattern) bool { return !slices.Contains(here, p.entity) })
+		if len(present) == 1 {
+			patterns = append(patterns, present[0])
+		}
+	}
+	if len(patterns) == len(f.patterns) {
+		return f
+	}
+	return finder{patterns: patterns, shared: f.shared}.ordered()
+}
+
+// ordered puts the longest first.
+func (f finder) ordered() finder {
+	f.at = map[rune][]int{}
 	slices.SortFunc(f.patterns, func(a, b pattern) int {
 		if len(a.text) != len(b.text) {
 			return len(b.text) - len(a.text)
