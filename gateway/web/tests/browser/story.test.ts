@@ -182,6 +182,19 @@ describe('a turn', () => {
 });
 
 describe('when it goes wrong', () => {
+  it('says why the set-up is blocked, and tries it again', async () => {
+    const session = server.create('lanternreach', 'en');
+    session.block('char-creator/player-init', 'the model is not there');
+    const page = await browser.page(`${server.url}/sessions/${session.id}`);
+    await page.getByText('The set-up cannot go on: the model is not there').waitFor();
+    await accessible(page);
+    expect(session.received).toHaveLength(0);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByLabel('Name').waitFor();
+    expect(session.received.map((c) => c.type)).toEqual(['start_session']);
+    expect(await page.getByText('The set-up cannot go on').count()).toBe(0);
+  });
+
   it('says what failed and what is safe, shows the draft as a draft, and tries again', async () => {
     const { page, session } = await begun(server, browser);
     server.next = 'fail';

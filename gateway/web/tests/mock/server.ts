@@ -136,7 +136,7 @@ export class MockServer {
   }
 
   private api(method: string, url: URL, body: Record<string, unknown>, response: ServerResponse): void {
-    const [, , what, id, part] = url.pathname.split('/').map(decodeURIComponent);
+    const [, , what, id, part, runtime, deed] = url.pathname.split('/').map(decodeURIComponent);
     const locale = url.searchParams.get('locale') ?? 'en';
     if (what === 'health') {
       reply(response, 200, { status: 'ok', version: 'mock', model: { offline: this.offline, slots: {} } });
@@ -175,6 +175,9 @@ export class MockServer {
         );
       } else if (part === 'view') {
         reply(response, 200, session.view());
+      } else if (part === 'setup' && deed === 'retry' && method === 'POST') {
+        session.change({ setupRuntimes: { [runtime ?? '']: { status: 'pending' } } });
+        reply(response, 200, { ok: true });
       } else {
         reply(response, 200, session.session);
       }
@@ -319,6 +322,12 @@ export class MockSession {
   change(more: Partial<Session>): void {
     this.session = { ...this.session, ...more, updatedAt: new Date().toISOString() };
     this.append(1, [{ type: 'session.changed', payload: { session: this.session } }]);
+  }
+
+  /** A set-up that failed too often. */
+  block(runtimeId: string, reason: string): void {
+    this.execution = { state: 'failed', error: reason };
+    this.change({ setupRuntimes: { [runtimeId]: { status: 'blocked', lastError: reason } } });
   }
 
   /** A session that was played for long before the test. */
