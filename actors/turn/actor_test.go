@@ -42,8 +42,11 @@ func (p *parent) Receive(c actor.Context) {
 		p.told <- m
 	case turn.Cancel:
 		c.Send(p.turn, m)
-	case *actor.Terminated:
-		close(p.gone)
+	case *actor.Terminated: // comes twice: to the parent, and to the watcher
+		if p.turn != nil {
+			p.turn = nil
+			close(p.gone)
+		}
 	}
 }
 
