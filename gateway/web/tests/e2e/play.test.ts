@@ -116,9 +116,12 @@ describe.sequential('an evening', () => {
     const line = 'I wait and count to ten.';
     await send(page, line);
     await story(other).getByText(line, { exact: true }).waitFor();
+    const streaming = story(other).locator('article[aria-busy=true]').filter({ hasText: /\S/ });
+    await streaming.waitFor(TURN);
+    const begun = (await streaming.innerText()).trim().slice(0, 8);
     await settled(page);
     await settled(other);
-    await expect.poll(async () => (await text(other)).length, TURN).toBeGreaterThan(0);
+    expect((await text(other)).join('\n')).toContain(begun);
     await expect.poll(() => text(other), TURN).toEqual(await text(page));
     await other.close();
   });
