@@ -267,7 +267,12 @@ func (t *teller) moreLore() bool {
 	if here := t.present(); f == nil || len(here) > 0 && t.m.wary(here[0]) {
 		return false
 	}
-	lead := t.pick("lore.lead")
+	return t.spareFact("lore.lead", f)
+}
+
+// spareFact tells a fact with words that lead to it; both can be spared.
+func (t *teller) spareFact(key string, f *fact) bool {
+	lead := t.pick(key)
 	if lead == "" {
 		return false
 	}
@@ -352,16 +357,7 @@ func (t *teller) moreRecall() bool {
 	if f == nil {
 		return false
 	}
-	lead := t.pick("recall.fact")
-	if lead == "" {
-		return false
-	}
-	t.usedFacts[f] = true
-	v := t.viewSegment()
-	v.lines = append(v.lines, passageLine{text: lead, spare: true}, passageLine{text: f.text, spare: true, fact: true})
-	t.note(lead)
-	t.note(f.text)
-	return true
+	return t.spareFact("recall.fact", f)
 }
 
 // shrink takes out what can be spared, from the end, and then what else is not the act, speech or the end.

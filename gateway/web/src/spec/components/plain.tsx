@@ -58,17 +58,19 @@ const Icon = define('Icon', ({ props }) => (
   <NamedIcon name={props.name} size={props.size} {...(props.label !== undefined && { label: props.label })} />
 ));
 
-const TagList = define('TagList', ({ props }) =>
-  props.tags.length === 0 ? null : (
+function Tags({ tags }: { tags: readonly string[] }) {
+  return tags.length === 0 ? null : (
     <ul className="spec-tags">
-      {props.tags.map((tag, n) => (
+      {tags.map((tag, n) => (
         <li key={n} className="spec-badge tone-neutral">
           {tag}
         </li>
       ))}
     </ul>
-  ),
-);
+  );
+}
+
+const TagList = define('TagList', ({ props }) => <Tags tags={props.tags} />);
 
 const List = define('List', ({ props }) => {
   const items = props.items.map((item, n) => <li key={n}>{item}</li>);
@@ -162,15 +164,7 @@ const EntryCard = define('EntryCard', ({ props }) => {
       <div className="spec-prose">
         <Prose text={props.content} />
       </div>
-      {props.tags.length > 0 && (
-        <ul className="spec-tags">
-          {props.tags.map((tag, n) => (
-            <li key={n} className="spec-badge tone-neutral">
-              {tag}
-            </li>
-          ))}
-        </ul>
-      )}
+      <Tags tags={props.tags} />
     </>
   );
   return (
