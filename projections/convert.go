@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -29,17 +28,6 @@ func (r *RawJSON) UnmarshalJSON(b []byte) error {
 	}
 	*r = slices.Clone(b)
 	return nil
-}
-
-// marshal writes JSON without escaping < > and &, so that the bytes of RawJSON values stay what they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func seatOf(s *eventsv1.Seat) Seat {

@@ -6,6 +6,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/internal/plainjson"
 )
 
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
@@ -42,7 +43,7 @@ func DecodeRows(b []byte) (Rows, error) {
 
 // EncodeMessage writes a message for a table.
 func EncodeMessage(m Message) ([]byte, error) {
-	b, err := marshal(m)
+	b, err := plainjson.Marshal(m)
 	return b, errors.Wrapf(err, "encode message %s", m.ID)
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/internal/plainjson"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
@@ -49,7 +50,7 @@ func (s State) Encode() ([]byte, error) {
 		}
 		sn.Staged = append(sn.Staged, b)
 	}
-	b, err := marshal(sn)
+	b, err := plainjson.Marshal(sn)
 	if err != nil {
 		return nil, errors.Wrap(err, "encode snapshot")
 	}

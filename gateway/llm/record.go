@@ -1,9 +1,7 @@
 package llm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"reflect"
@@ -12,6 +10,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/gateway/llm/failure"
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 )
 
@@ -73,15 +72,12 @@ func (r *Recorder) Generate(ctx context.Context, req model.Request, onDelta func
 }
 
 func (r *Recorder) write(entry Entry) {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line) // ends the line itself
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(entry)
+	line, err := plainjson.Marshal(entry)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
-		_, err = r.out.Write(r.mask(line.Bytes()))
+		_, err = r.out.Write(r.mask(append(line, '\n')))
 	}
 	if err != nil && r.err == nil {
 		r.err = errors.Wrap(err, "the recording is not complete")
@@ -93,11 +89,7 @@ func (r *Recorder) write(entry Entry) {
 func (r *Recorder) mask(line []byte) []byte {
 	for _, s := range r.secrets {
 		text := s.Scrub(string(line))
-		var escaped bytes.Buffer
-		encoder := json.NewEncoder(&escaped)
-		encoder.SetEscapeHTML(false)
-		if encoder.Encode(s.Reveal()) == nil {
-			quoted := bytes.TrimSpace(escaped.Bytes())
+		if quoted, err := plainjson.Marshal(s.Reveal()); err == nil {
 			text = NewSecret(string(quoted[1 : len(quoted)-1])).Scrub(text)
 		}
 		line = []byte(text)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 )
 
@@ -84,13 +85,11 @@ func HistoryArguments(raw string) string {
 	if len(raw) > maxHistoryRaw {
 		raw = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(raw[:maxHistoryRaw], ""), len(raw))
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(raw); err != nil { // a string always encodes
+	b, err := plainjson.Marshal(raw)
+	if err != nil { // a string always encodes
 		return `""`
 	}
-	return string(bytes.TrimRight(b.Bytes(), "\n"))
+	return string(b)
 }
 
 func firstByte(s string) byte {

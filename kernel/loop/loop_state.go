@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 )
 
@@ -150,13 +150,8 @@ type ending struct {
 // Encode serialises a state. The bytes decode to a state that continues in the same way, with the same requests to the
 // byte.
 func Encode(s State) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // schemas inside must keep their bytes: the prompt cache hangs on them
-	if err := enc.Encode(s); err != nil {
-		return nil, errors.Wrap(err, "encode loop state")
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	b, err := plainjson.Marshal(s) // schemas inside must keep their bytes: the prompt cache hangs on them
+	return b, errors.Wrap(err, "encode loop state")
 }
 
 // ErrStateVersion: the state was written by a version of the loop whose states this one cannot continue.

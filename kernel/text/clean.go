@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/covel/covel/internal/plainjson"
 )
 
 const replacement = "\uFFFD"
@@ -122,13 +124,7 @@ func CleanJSON(raw []byte) (json.RawMessage, error) {
 	if err := dec.Decode(&v); err != nil { // turns lone surrogates into U+FFFD
 		return nil, err
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(cleanValue(v)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
+	return plainjson.Marshal(cleanValue(v))
 }
 
 func hasSuspectEscape(s string) bool {

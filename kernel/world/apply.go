@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -204,13 +205,11 @@ func merged(live, patch json.RawMessage) json.RawMessage {
 		return patch
 	}
 	maps.Copy(old, change)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(old) != nil {
+	b, err := plainjson.Marshal(old)
+	if err != nil {
 		return patch // all values were just read
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }
 
 func checkCharacter(schema sdk.CharacterSchema, c sdk.Character) error {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/covel/covel/internal/plainjson"
 )
 
 // Issue is one thing that does not fit. Path is the place in the value (fields[0].label, "" for the whole); Message says in
@@ -241,18 +242,15 @@ func valueList(values []any) string {
 
 // value writes a value as short JSON.
 func value(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := plainjson.Marshal(v)
+	if err != nil {
 		return fmt.Sprint(v)
 	}
-	text := strings.TrimSuffix(b.String(), "\n")
 	const most = 120
-	if r := []rune(text); len(r) > most {
+	if r := []rune(string(text)); len(r) > most {
 		return string(r[:most]) + "…"
 	}
-	return text
+	return string(text)
 }
 
 func number(r *big.Rat) string {

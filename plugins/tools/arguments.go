@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/schema"
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -63,7 +64,7 @@ func readArguments(tool string, fits *schema.Schema, text string) (Arguments, *s
 		}
 		return Arguments{}, sdk.Fail(sdk.InvalidInput, "The arguments of %q do not fit: %s.", tool, failure).WithHint(resend)
 	}
-	out, err := marshal(value)
+	out, err := plainjson.Marshal(value)
 	if err != nil {
 		return Arguments{}, sdk.Fail(sdk.InvalidInput, "The arguments of %q cannot be read: %s.", tool, err)
 	}
@@ -169,7 +170,7 @@ func EncodeArguments(tool string, args any) (string, *sdk.ToolError) {
 	if args == nil {
 		return "{}", nil
 	}
-	b, err := marshal(args)
+	b, err := plainjson.Marshal(args)
 	if err != nil {
 		return "", sdk.Fail(sdk.InvalidInput, "The arguments of %q cannot be written as JSON: %s.", tool, err)
 	}
@@ -185,7 +186,7 @@ func HistoryArguments(text string) string {
 	if fixed, _, err := Repair(text); err == nil {
 		return fixed
 	}
-	b, err := marshal(strings.ToValidUTF8(text, "�"))
+	b, err := plainjson.Marshal(strings.ToValidUTF8(text, "�"))
 	if err != nil {
 		return `""`
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -59,7 +60,7 @@ func Envelope(content json.RawMessage, view *sdk.ModelView, proposals []sdk.Prop
 	default:
 		s.Summary = view.Summary
 		if view.Data != nil {
-			data, err := marshal(view.Data)
+			data, err := plainjson.Marshal(view.Data)
 			if err != nil {
 				return "", err
 			}
@@ -72,7 +73,7 @@ func Envelope(content json.RawMessage, view *sdk.ModelView, proposals []sdk.Prop
 	if s.Summary == "" && s.Data == nil && s.Staged == nil {
 		s.Summary = inLanguage(doneNotice, language)
 	}
-	b, err := marshal(s)
+	b, err := plainjson.Marshal(s)
 	return string(b), err
 }
 
@@ -110,7 +111,7 @@ func kinds(proposals []sdk.Proposal, events []sdk.EmittedEvent) []string {
 
 // ErrorEnvelope writes a failure for the model.
 func ErrorEnvelope(e *sdk.ToolError) string {
-	b, err := marshal(map[string]*sdk.ToolError{"error": bounded(e)})
+	b, err := plainjson.Marshal(map[string]*sdk.ToolError{"error": bounded(e)})
 	if err != nil {
 		return `{"error":{"code":"internal","message":"The failure could not be written."}}`
 	}
@@ -137,15 +138,4 @@ func cut(text string, most int) string {
 		return string(r[:most-1]) + "…"
 	}
 	return text
-}
-
-// marshal writes JSON as a person would: < > & stay.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

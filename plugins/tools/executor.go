@@ -14,6 +14,7 @@ import (
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/plugins/schema"
 	"github.com/covel/covel/plugins/sdk"
@@ -206,7 +207,7 @@ func (e *Executor) callback(ctx context.Context, tool sdk.Tool, args json.RawMes
 		return finished{}, errors.New("read-only tool returned writes")
 	}
 	if res.Content != nil {
-		if done.content, err = marshal(res.Content); err != nil {
+		if done.content, err = plainjson.Marshal(res.Content); err != nil {
 			return finished{}, errors.Wrap(err, "its result is not JSON")
 		}
 	}
@@ -219,7 +220,7 @@ func (e *Executor) callback(ctx context.Context, tool sdk.Tool, args json.RawMes
 	if res.View != nil {
 		view := *res.View
 		if view.Data != nil {
-			raw, err := marshal(view.Data)
+			raw, err := plainjson.Marshal(view.Data)
 			if err != nil {
 				return finished{}, errors.Wrap(err, "its model view is not JSON")
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -116,7 +117,7 @@ func eventDefinition(topics []Topic) json.RawMessage {
 		}
 		data = map[string]any{"anyOf": shapes}
 	}
-	b, err := marshal(map[string]any{
+	b, err := plainjson.Marshal(map[string]any{
 		"type":       "object",
 		"properties": map[string]any{"topic": map[string]any{"type": "string", "enum": names, "description": "Event topic."}, "data": data},
 		"required":   []string{"topic"},
@@ -138,7 +139,7 @@ func payloadShape(t Topic) json.RawMessage {
 	}
 	delete(m, "$schema")
 	delete(m, "$id")
-	b, err := marshal(m)
+	b, err := plainjson.Marshal(m)
 	if err != nil {
 		return plainObject
 	}
@@ -151,7 +152,7 @@ func titled(shape json.RawMessage, title string) json.RawMessage {
 		m = map[string]any{"type": "object"}
 	}
 	m["title"] = title
-	b, err := marshal(m)
+	b, err := plainjson.Marshal(m)
 	if err != nil {
 		return plainObject
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -70,7 +71,7 @@ func (d *callData) Set(namespace, key string, value any) error {
 	}
 	var raw json.RawMessage
 	if value != nil {
-		b, err := marshal(value)
+		b, err := plainjson.Marshal(value)
 		if err != nil {
 			return sdk.Fail(sdk.InvalidInput, "The value of %s/%s cannot be written as JSON: %s.", namespace, key, err)
 		}

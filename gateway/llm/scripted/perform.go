@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/covel/covel/gateway/llm/border"
 	"github.com/covel/covel/gateway/llm/failure"
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/text"
 )
@@ -77,13 +77,11 @@ func (p *performance) segment(s Segment) error {
 		lead = ","
 	}
 	p.segments++
-	var member strings.Builder
-	encoder := json.NewEncoder(&member)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(Segment{Kind: text.Clean(s.Kind), Speaker: text.Clean(s.Speaker), Text: text.Clean(s.Text)}); err != nil {
+	member, err := plainjson.Marshal(Segment{Kind: text.Clean(s.Kind), Speaker: text.Clean(s.Speaker), Text: text.Clean(s.Text)})
+	if err != nil {
 		return &model.Error{Kind: model.Permanent, Message: err.Error(), Err: err}
 	}
-	return p.write(lead + strings.TrimSpace(member.String()))
+	return p.write(lead + string(member))
 }
 
 func (p *performance) call(t Tool) model.ToolCall {

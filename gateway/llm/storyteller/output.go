@@ -2,9 +2,9 @@ package storyteller
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
+	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 )
 
@@ -109,9 +109,6 @@ func segmentsJSON(segs []*segment, kinds map[string]bool, s *schema) string {
 
 // jsonText encodes a string without escaping what HTML would want escaped.
 func jsonText(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return strings.TrimSuffix(b.String(), "\n")
+	b, _ := plainjson.Marshal(s) // a string always encodes
+	return string(b)
 }
