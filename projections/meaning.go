@@ -32,6 +32,12 @@ func understand(msg proto.Message) error {
 				return errors.Wrapf(err, "actions[%d].fields", i)
 			}
 		}
+	case *eventsv1.ExecutionStarted:
+		for i, t := range m.Targets {
+			if err := compact(&t.Payload); err != nil {
+				return errors.Wrapf(err, "targets[%d].payload", i)
+			}
+		}
 	case *eventsv1.InteractionRequested:
 		return errors.Wrap(compact(&m.Block), "block")
 	case *eventsv1.UIRendered:

@@ -102,6 +102,17 @@ type Execution struct {
 	Phase         string         `json:"phase"`
 	StartedAt     time.Time      `json:"startedAt"`
 	Version       events.Version `json:"version"`
+	SourceTurnID  string         `json:"sourceTurnId,omitempty"` // retry: the turn whose runs are tried again
+	Targets       []Target       `json:"targets,omitempty"`      // named to run; none: by the stages
+	SuspensionID  string         `json:"suspensionId,omitempty"` // origin resume
+	JobID         string         `json:"jobId,omitempty"`        // origin background
+	Round         uint32         `json:"round,omitempty"`        // of automatic advancement, 0 for the first
+}
+
+// Target names a runtime to run and what it is given.
+type Target struct {
+	RuntimeID string  `json:"runtimeId"`
+	Payload   RawJSON `json:"payload,omitempty"`
 }
 
 // How an execution ended.
@@ -261,6 +272,10 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.Open = &Execution{
 			ID: m.ExecutionId, Origin: m.Origin, LogicalTurn: m.LogicalTurn, LogicalTurnID: m.LogicalTurnId, RequestID: m.RequestId,
 			Node: m.Node, Activation: m.Activation, Phase: m.Phase, StartedAt: r.RecordedAt, Version: r.Version,
+			SourceTurnID: m.SourceTurnId, SuspensionID: m.SuspensionId, JobID: m.JobId, Round: m.Round,
+		}
+		for _, t := range m.Targets {
+			s.Open.Targets = append(s.Open.Targets, Target{t.RuntimeId, t.Payload})
 		}
 	case *eventsv1.ExecutionCommitted:
 		s = s.ended(m.ExecutionId, EndedExecution{End: EndCommitted, Next: m.Next})

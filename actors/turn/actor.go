@@ -144,7 +144,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 				}
 			}
 		case kernel.Finish:
-			t.report(c, kernelsession.TurnEnded{Results: e.Results})
+			t.report(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred})
 		}
 	}
 }

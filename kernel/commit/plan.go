@@ -27,6 +27,7 @@ type In struct {
 	Pack      worlds.View
 	Execution projections.Execution
 	Results   []turn.Result
+	Deferred  []turn.Deferred // queued as jobs with the commit
 	// Topics may be emitted: an active plugin declares them.
 	Topics map[string]bool
 }

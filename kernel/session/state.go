@@ -69,7 +69,7 @@ type Owner struct {
 // Command is a client's request. Tokens are the reply handles of everyone who sent it.
 type Command struct {
 	RequestID   string
-	Type        string // start_session | submit_actions | retry_turn
+	Type        string // see the command types
 	SeatID      string // "" stands for the primary seat
 	Actions     []projections.Action
 	BodyHash    string // hex SHA-256 of the canonical body
@@ -77,14 +77,21 @@ type Command struct {
 	ExecutionID string // fresh; used when the command starts an execution
 	Tokens      []uint64
 
+	Targets      []projections.Target // run_runtimes: what is named to run
+	SourceTurnID string               // run_runtimes: the turn whose runs are tried again, "" for a plain manual run
+	SuspensionID string               // resume_suspension
+	Answer       projections.RawJSON  // resume_suspension: what the player gives
+
 	admitted bool // Base was held against the head
 }
 
 // Command types.
 const (
-	StartSession  = "start_session"
-	SubmitActions = "submit_actions"
-	RetryTurn     = "retry_turn"
+	StartSession     = "start_session"
+	SubmitActions    = "submit_actions"
+	RetryTurn        = "retry_turn"
+	RunRuntimes      = "run_runtimes"      // a manual run, or a retry of failed runs of a turn
+	ResumeSuspension = "resume_suspension" // goes on with a suspended run
 )
 
 // Change is a session-scope change that does not start an execution.
@@ -141,6 +148,7 @@ const (
 type TurnEnded struct {
 	ExecutionID string
 	Results     []turn.Result
+	Deferred    []turn.Deferred // to be queued as jobs with the commit
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself

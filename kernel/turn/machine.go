@@ -24,6 +24,12 @@ type Plan struct {
 	Session     projections.Session
 	Active      []manifest.Runtime // runtimes of the session's active plugins, after provider resolution
 	RunID       func(runtimeID string, n int) string
+
+	// Targets are named to run, bypassing every gate; none: the stages decide (seed: turn-pipeline.txt §4.3, "manual").
+	Targets []projections.Target
+	// Seeds are successful results of the source turn and of committed retries of it: upstream for the targets of a retry,
+	// never committed again (seed: turn-pipeline.txt, "Recovering failed tasks").
+	Seeds []Result
 }
 
 // State is where an execution stands.
@@ -88,8 +94,11 @@ type SkipRun struct{ Result Result }
 // CancelRuns cancels the runs that are still going.
 type CancelRuns struct{ RunIDs []string }
 
-// Finish ends the execution with all results.
-type Finish struct{ Results []Result }
+// Finish ends the execution with all results and what its commit is to queue.
+type Finish struct {
+	Results  []Result
+	Deferred []Deferred
+}
 
 func (StartRun) turnEffect()   {}
 func (SkipRun) turnEffect()    {}
@@ -143,7 +152,7 @@ func Step(s State, in Input) (State, []Effect) {
 func (s State) finish() (State, []Effect) {
 	s = s.settleLevel()
 	s.finished = true
-	return s, []Effect{Finish{s.Results}}
+	return s, []Effect{Finish{Results: s.Results}}
 }
 
 // settleLevel moves the finished level into the results, by name: the order of completion never shows.

@@ -15,6 +15,7 @@ const (
 	Succeeded Status = "success"
 	Failed    Status = "failed"
 	Skipped   Status = "skipped"
+	Suspended Status = "suspended" // waits for the player; its writes are kept with the suspension
 )
 
 // Skip reasons the kernel gives.
@@ -80,6 +81,64 @@ type Result struct {
 	// from turn-scoped needs, required inputs, and the emitters of the event that set it off (reference:
 	// api-and-protocol.md §4.6, "Hard dependencies").
 	Needs [][]string
+
+	// Reads are the run ids of upstream results whose staged writes this run has read; where such a run is dropped at the
+	// commit, an auxiliary reader goes with it (seed: turn-pipeline.txt §4.2, "A run that read an upstream write").
+	Reads []string
+	// Operations are writes of other plugins that this run staged through write services, in order. They follow the run's
+	// commit unit (seed: turn-pipeline.txt, "Write-service operations commit in this transaction too").
+	Operations []Operation
+	// Nested are the results of recursive calls of this run; they are committed before it, with it.
+	Nested []Result
+	// Subagents are the runs of sub-agents this run started. They have no commit unit; they count for usage and faults.
+	Subagents []SubagentRun
+	// Suspension is what a suspended run waits for, nil otherwise.
+	Suspension *Suspension
+	// Fault: the failure is the plugin's own and counts for the fault latch (decisions: "Fault latch").
+	Fault bool
+}
+
+// Operation is one call of a write service: what it stages for its provider, and who asked.
+type Operation struct {
+	ID        string
+	PluginID  string // of the provider, who owns the writes
+	Service   string // contract
+	Summary   string // one line for operations@1 and for notices
+	InvokedBy InvokedBy
+	Proposals []sdk.Proposal
+}
+
+// InvokedBy names the run that made an operation; for a sub-agent's, the sub-agent's.
+type InvokedBy struct {
+	RuntimeID string
+	PluginID  string
+	RunID     string
+}
+
+// SubagentRun is one finished sub-agent.
+type SubagentRun struct {
+	RuntimeID    string
+	PluginID     string
+	RunID        string
+	ParentCallID string // the tool call it answers, "" from ctx.agents
+	Status       Status
+	StopReason   string
+	Error        string
+	Usage        Usage
+	Fault        bool
+}
+
+// Suspension is what a run that waits for the player keeps: the question, and how it goes on.
+type Suspension struct {
+	Reason       string
+	ResumeSchema json.RawMessage // plain JSON Schema of the answer; nil when a function asks for none
+	Loop         []byte          // loop.Encode of an agent; nil for a function, whose handler is called again
+}
+
+// Deferred is a run that does not run in this execution: the commit queues it as a job.
+type Deferred struct {
+	Run        Run    // with its frozen inputs and upstream results
+	Activation string // stage (schedule.detached) | event (a background follower)
 }
 
 // Committable says whether the run's proposals may be committed: success, or what was written before its guard or its

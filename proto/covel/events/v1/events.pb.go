@@ -936,6 +936,10 @@ type ExecutionStarted struct {
 	Activation    string                 `protobuf:"bytes,8,opt,name=activation,proto3" json:"activation,omitempty"` // which activation of the session actor runs it
 	Plugins       []*PluginRef           `protobuf:"bytes,9,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	Phase         string                 `protobuf:"bytes,10,opt,name=phase,proto3" json:"phase,omitempty"`
+	Targets       []*RuntimeTarget       `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`                               // runtimes that are named to run: a manual run, a retry; empty: by the stages
+	SuspensionId  string                 `protobuf:"bytes,12,opt,name=suspension_id,json=suspensionId,proto3" json:"suspension_id,omitempty"` // origin resume: what it goes on with
+	JobId         string                 `protobuf:"bytes,13,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`                      // origin background: the job it runs
+	Round         uint32                 `protobuf:"varint,14,opt,name=round,proto3" json:"round,omitempty"`                                  // of automatic advancement within one input, 0 for the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1040,6 +1044,87 @@ func (x *ExecutionStarted) GetPhase() string {
 	return ""
 }
 
+func (x *ExecutionStarted) GetTargets() []*RuntimeTarget {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *ExecutionStarted) GetSuspensionId() string {
+	if x != nil {
+		return x.SuspensionId
+	}
+	return ""
+}
+
+func (x *ExecutionStarted) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *ExecutionStarted) GetRound() uint32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+// RuntimeTarget names a runtime to run and what it is given.
+type RuntimeTarget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RuntimeId     string                 `protobuf:"bytes,1,opt,name=runtime_id,json=runtimeId,proto3" json:"runtime_id,omitempty"`
+	Payload       []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"` // JSON; empty when there is none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuntimeTarget) Reset() {
+	*x = RuntimeTarget{}
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuntimeTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuntimeTarget) ProtoMessage() {}
+
+func (x *RuntimeTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuntimeTarget.ProtoReflect.Descriptor instead.
+func (*RuntimeTarget) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RuntimeTarget) GetRuntimeId() string {
+	if x != nil {
+		return x.RuntimeId
+	}
+	return ""
+}
+
+func (x *RuntimeTarget) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
 type Usage struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	InputTokens       uint64                 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
@@ -1053,7 +1138,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1150,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1163,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Usage) GetInputTokens() uint64 {
@@ -1134,7 +1219,7 @@ type RuntimeOutcome struct {
 
 func (x *RuntimeOutcome) Reset() {
 	*x = RuntimeOutcome{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1231,7 @@ func (x *RuntimeOutcome) String() string {
 func (*RuntimeOutcome) ProtoMessage() {}
 
 func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1244,7 @@ func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeOutcome.ProtoReflect.Descriptor instead.
 func (*RuntimeOutcome) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RuntimeOutcome) GetRuntimeId() string {
@@ -1245,7 +1330,7 @@ type SetupAttempt struct {
 
 func (x *SetupAttempt) Reset() {
 	*x = SetupAttempt{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1342,7 @@ func (x *SetupAttempt) String() string {
 func (*SetupAttempt) ProtoMessage() {}
 
 func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1355,7 @@ func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupAttempt.ProtoReflect.Descriptor instead.
 func (*SetupAttempt) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetupAttempt) GetRuntimeId() string {
@@ -1321,7 +1406,7 @@ type ExecutionCommitted struct {
 
 func (x *ExecutionCommitted) Reset() {
 	*x = ExecutionCommitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1418,7 @@ func (x *ExecutionCommitted) String() string {
 func (*ExecutionCommitted) ProtoMessage() {}
 
 func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1431,7 @@ func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionCommitted.ProtoReflect.Descriptor instead.
 func (*ExecutionCommitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExecutionCommitted) GetExecutionId() string {
@@ -1399,7 +1484,7 @@ type ExecutionFailed struct {
 
 func (x *ExecutionFailed) Reset() {
 	*x = ExecutionFailed{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1496,7 @@ func (x *ExecutionFailed) String() string {
 func (*ExecutionFailed) ProtoMessage() {}
 
 func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1509,7 @@ func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionFailed.ProtoReflect.Descriptor instead.
 func (*ExecutionFailed) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExecutionFailed) GetExecutionId() string {
@@ -1488,7 +1573,7 @@ type ExecutionAborted struct {
 
 func (x *ExecutionAborted) Reset() {
 	*x = ExecutionAborted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1585,7 @@ func (x *ExecutionAborted) String() string {
 func (*ExecutionAborted) ProtoMessage() {}
 
 func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1598,7 @@ func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionAborted.ProtoReflect.Descriptor instead.
 func (*ExecutionAborted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecutionAborted) GetExecutionId() string {
@@ -1556,7 +1641,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1653,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1666,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Segment) GetKind() string {
@@ -1628,7 +1713,7 @@ type NarrativeAppended struct {
 
 func (x *NarrativeAppended) Reset() {
 	*x = NarrativeAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1725,7 @@ func (x *NarrativeAppended) String() string {
 func (*NarrativeAppended) ProtoMessage() {}
 
 func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1738,7 @@ func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NarrativeAppended.ProtoReflect.Descriptor instead.
 func (*NarrativeAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NarrativeAppended) GetMessageId() string {
@@ -1726,7 +1811,7 @@ type MessageAppended struct {
 
 func (x *MessageAppended) Reset() {
 	*x = MessageAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1823,7 @@ func (x *MessageAppended) String() string {
 func (*MessageAppended) ProtoMessage() {}
 
 func (x *MessageAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1836,7 @@ func (x *MessageAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAppended.ProtoReflect.Descriptor instead.
 func (*MessageAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MessageAppended) GetMessageId() string {
@@ -1806,7 +1891,7 @@ type InteractionRequested struct {
 
 func (x *InteractionRequested) Reset() {
 	*x = InteractionRequested{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1903,7 @@ func (x *InteractionRequested) String() string {
 func (*InteractionRequested) ProtoMessage() {}
 
 func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1916,7 @@ func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InteractionRequested.ProtoReflect.Descriptor instead.
 func (*InteractionRequested) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InteractionRequested) GetTurnId() string {
@@ -1895,7 +1980,7 @@ type UIRendered struct {
 
 func (x *UIRendered) Reset() {
 	*x = UIRendered{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +1992,7 @@ func (x *UIRendered) String() string {
 func (*UIRendered) ProtoMessage() {}
 
 func (x *UIRendered) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2005,7 @@ func (x *UIRendered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UIRendered.ProtoReflect.Descriptor instead.
 func (*UIRendered) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UIRendered) GetMessageId() string {
@@ -1963,7 +2048,7 @@ type DomainEventEmitted struct {
 
 func (x *DomainEventEmitted) Reset() {
 	*x = DomainEventEmitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2060,7 @@ func (x *DomainEventEmitted) String() string {
 func (*DomainEventEmitted) ProtoMessage() {}
 
 func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2073,7 @@ func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainEventEmitted.ProtoReflect.Descriptor instead.
 func (*DomainEventEmitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DomainEventEmitted) GetTopic() string {
@@ -2030,7 +2115,7 @@ type CharacterSchemaSet struct {
 
 func (x *CharacterSchemaSet) Reset() {
 	*x = CharacterSchemaSet{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2127,7 @@ func (x *CharacterSchemaSet) String() string {
 func (*CharacterSchemaSet) ProtoMessage() {}
 
 func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2140,7 @@ func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterSchemaSet.ProtoReflect.Descriptor instead.
 func (*CharacterSchemaSet) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CharacterSchemaSet) GetVersion() uint32 {
@@ -2095,7 +2180,7 @@ type Character struct {
 
 func (x *Character) Reset() {
 	*x = Character{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2192,7 @@ func (x *Character) String() string {
 func (*Character) ProtoMessage() {}
 
 func (x *Character) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2205,7 @@ func (x *Character) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Character.ProtoReflect.Descriptor instead.
 func (*Character) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Character) GetId() string {
@@ -2188,7 +2273,7 @@ type CharacterUpserted struct {
 
 func (x *CharacterUpserted) Reset() {
 	*x = CharacterUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2285,7 @@ func (x *CharacterUpserted) String() string {
 func (*CharacterUpserted) ProtoMessage() {}
 
 func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2298,7 @@ func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterUpserted.ProtoReflect.Descriptor instead.
 func (*CharacterUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CharacterUpserted) GetRecord() *Character {
@@ -2233,7 +2318,7 @@ type LorebookOwner struct {
 
 func (x *LorebookOwner) Reset() {
 	*x = LorebookOwner{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2330,7 @@ func (x *LorebookOwner) String() string {
 func (*LorebookOwner) ProtoMessage() {}
 
 func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2343,7 @@ func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookOwner.ProtoReflect.Descriptor instead.
 func (*LorebookOwner) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LorebookOwner) GetKind() string {
@@ -2291,7 +2376,7 @@ type LorebookEntry struct {
 
 func (x *LorebookEntry) Reset() {
 	*x = LorebookEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2388,7 @@ func (x *LorebookEntry) String() string {
 func (*LorebookEntry) ProtoMessage() {}
 
 func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2401,7 @@ func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookEntry.ProtoReflect.Descriptor instead.
 func (*LorebookEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LorebookEntry) GetId() string {
@@ -2385,7 +2470,7 @@ type LorebookUpserted struct {
 
 func (x *LorebookUpserted) Reset() {
 	*x = LorebookUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2482,7 @@ func (x *LorebookUpserted) String() string {
 func (*LorebookUpserted) ProtoMessage() {}
 
 func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2495,7 @@ func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookUpserted.ProtoReflect.Descriptor instead.
 func (*LorebookUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LorebookUpserted) GetOwner() *LorebookOwner {
@@ -2440,7 +2525,7 @@ type PluginDataChange struct {
 
 func (x *PluginDataChange) Reset() {
 	*x = PluginDataChange{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2537,7 @@ func (x *PluginDataChange) String() string {
 func (*PluginDataChange) ProtoMessage() {}
 
 func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2550,7 @@ func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChange.ProtoReflect.Descriptor instead.
 func (*PluginDataChange) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PluginDataChange) GetNamespace() string {
@@ -2513,7 +2598,7 @@ type PluginDataChanged struct {
 
 func (x *PluginDataChanged) Reset() {
 	*x = PluginDataChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +2610,7 @@ func (x *PluginDataChanged) String() string {
 func (*PluginDataChanged) ProtoMessage() {}
 
 func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +2623,7 @@ func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChanged.ProtoReflect.Descriptor instead.
 func (*PluginDataChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PluginDataChanged) GetPluginId() string {
@@ -2564,7 +2649,7 @@ type PhaseAdvanced struct {
 
 func (x *PhaseAdvanced) Reset() {
 	*x = PhaseAdvanced{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2661,7 @@ func (x *PhaseAdvanced) String() string {
 func (*PhaseAdvanced) ProtoMessage() {}
 
 func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2674,7 @@ func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhaseAdvanced.ProtoReflect.Descriptor instead.
 func (*PhaseAdvanced) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PhaseAdvanced) GetPhase() string {
@@ -2616,7 +2701,7 @@ type SetupRuntime struct {
 
 func (x *SetupRuntime) Reset() {
 	*x = SetupRuntime{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2713,7 @@ func (x *SetupRuntime) String() string {
 func (*SetupRuntime) ProtoMessage() {}
 
 func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2726,7 @@ func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntime.ProtoReflect.Descriptor instead.
 func (*SetupRuntime) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetupRuntime) GetRuntimeId() string {
@@ -2716,7 +2801,7 @@ type SetupRuntimeChanged struct {
 
 func (x *SetupRuntimeChanged) Reset() {
 	*x = SetupRuntimeChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2813,7 @@ func (x *SetupRuntimeChanged) String() string {
 func (*SetupRuntimeChanged) ProtoMessage() {}
 
 func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2826,7 @@ func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntimeChanged.ProtoReflect.Descriptor instead.
 func (*SetupRuntimeChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetupRuntimeChanged) GetSetup() *SetupRuntime {
@@ -2761,7 +2846,7 @@ type PlayerTurnCounted struct {
 
 func (x *PlayerTurnCounted) Reset() {
 	*x = PlayerTurnCounted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +2858,7 @@ func (x *PlayerTurnCounted) String() string {
 func (*PlayerTurnCounted) ProtoMessage() {}
 
 func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +2871,7 @@ func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTurnCounted.ProtoReflect.Descriptor instead.
 func (*PlayerTurnCounted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlayerTurnCounted) GetLogicalTurnId() string {
@@ -2814,7 +2899,7 @@ type TriggerLedgerEntry struct {
 
 func (x *TriggerLedgerEntry) Reset() {
 	*x = TriggerLedgerEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2911,7 @@ func (x *TriggerLedgerEntry) String() string {
 func (*TriggerLedgerEntry) ProtoMessage() {}
 
 func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2924,7 @@ func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerEntry.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TriggerLedgerEntry) GetRuntimeId() string {
@@ -2872,7 +2957,7 @@ type TriggerLedgerUpdated struct {
 
 func (x *TriggerLedgerUpdated) Reset() {
 	*x = TriggerLedgerUpdated{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2969,7 @@ func (x *TriggerLedgerUpdated) String() string {
 func (*TriggerLedgerUpdated) ProtoMessage() {}
 
 func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +2982,7 @@ func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerUpdated.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerUpdated) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TriggerLedgerUpdated) GetEntries() []*TriggerLedgerEntry {
@@ -2987,7 +3072,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\aactions\x18\x05 \x03(\v2\x17.covel.events.v1.ActionR\aactions\x12\x1a\n" +
 	"\brendered\x18\x06 \x01(\tR\brendered\x12!\n" +
 	"\fexecution_id\x18\a \x01(\tR\vexecutionId\x12(\n" +
-	"\x10input_message_id\x18\b \x01(\tR\x0einputMessageId\"\xdd\x02\n" +
+	"\x10input_message_id\x18\b \x01(\tR\x0einputMessageId\"\xe9\x03\n" +
 	"\x10ExecutionStarted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\tR\x06origin\x12!\n" +
@@ -3002,7 +3087,15 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"activation\x124\n" +
 	"\aplugins\x18\t \x03(\v2\x1a.covel.events.v1.PluginRefR\aplugins\x12\x14\n" +
 	"\x05phase\x18\n" +
-	" \x01(\tR\x05phase\"\xbf\x01\n" +
+	" \x01(\tR\x05phase\x128\n" +
+	"\atargets\x18\v \x03(\v2\x1e.covel.events.v1.RuntimeTargetR\atargets\x12#\n" +
+	"\rsuspension_id\x18\f \x01(\tR\fsuspensionId\x12\x15\n" +
+	"\x06job_id\x18\r \x01(\tR\x05jobId\x12\x14\n" +
+	"\x05round\x18\x0e \x01(\rR\x05round\"H\n" +
+	"\rRuntimeTarget\x12\x1d\n" +
+	"\n" +
+	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x18\n" +
+	"\apayload\x18\x02 \x01(\fR\apayload\"\xbf\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12.\n" +
@@ -3186,7 +3279,7 @@ func file_covel_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_events_proto_rawDescData
 }
 
-var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_covel_events_v1_events_proto_goTypes = []any{
 	(*Metadata)(nil),              // 0: covel.events.v1.Metadata
 	(*Envelope)(nil),              // 1: covel.events.v1.Envelope
@@ -3201,64 +3294,66 @@ var file_covel_events_v1_events_proto_goTypes = []any{
 	(*Action)(nil),                // 10: covel.events.v1.Action
 	(*ActionsSubmitted)(nil),      // 11: covel.events.v1.ActionsSubmitted
 	(*ExecutionStarted)(nil),      // 12: covel.events.v1.ExecutionStarted
-	(*Usage)(nil),                 // 13: covel.events.v1.Usage
-	(*RuntimeOutcome)(nil),        // 14: covel.events.v1.RuntimeOutcome
-	(*SetupAttempt)(nil),          // 15: covel.events.v1.SetupAttempt
-	(*ExecutionCommitted)(nil),    // 16: covel.events.v1.ExecutionCommitted
-	(*ExecutionFailed)(nil),       // 17: covel.events.v1.ExecutionFailed
-	(*ExecutionAborted)(nil),      // 18: covel.events.v1.ExecutionAborted
-	(*Segment)(nil),               // 19: covel.events.v1.Segment
-	(*NarrativeAppended)(nil),     // 20: covel.events.v1.NarrativeAppended
-	(*MessageAppended)(nil),       // 21: covel.events.v1.MessageAppended
-	(*InteractionRequested)(nil),  // 22: covel.events.v1.InteractionRequested
-	(*UIRendered)(nil),            // 23: covel.events.v1.UIRendered
-	(*DomainEventEmitted)(nil),    // 24: covel.events.v1.DomainEventEmitted
-	(*CharacterSchemaSet)(nil),    // 25: covel.events.v1.CharacterSchemaSet
-	(*Character)(nil),             // 26: covel.events.v1.Character
-	(*CharacterUpserted)(nil),     // 27: covel.events.v1.CharacterUpserted
-	(*LorebookOwner)(nil),         // 28: covel.events.v1.LorebookOwner
-	(*LorebookEntry)(nil),         // 29: covel.events.v1.LorebookEntry
-	(*LorebookUpserted)(nil),      // 30: covel.events.v1.LorebookUpserted
-	(*PluginDataChange)(nil),      // 31: covel.events.v1.PluginDataChange
-	(*PluginDataChanged)(nil),     // 32: covel.events.v1.PluginDataChanged
-	(*PhaseAdvanced)(nil),         // 33: covel.events.v1.PhaseAdvanced
-	(*SetupRuntime)(nil),          // 34: covel.events.v1.SetupRuntime
-	(*SetupRuntimeChanged)(nil),   // 35: covel.events.v1.SetupRuntimeChanged
-	(*PlayerTurnCounted)(nil),     // 36: covel.events.v1.PlayerTurnCounted
-	(*TriggerLedgerEntry)(nil),    // 37: covel.events.v1.TriggerLedgerEntry
-	(*TriggerLedgerUpdated)(nil),  // 38: covel.events.v1.TriggerLedgerUpdated
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*RuntimeTarget)(nil),         // 13: covel.events.v1.RuntimeTarget
+	(*Usage)(nil),                 // 14: covel.events.v1.Usage
+	(*RuntimeOutcome)(nil),        // 15: covel.events.v1.RuntimeOutcome
+	(*SetupAttempt)(nil),          // 16: covel.events.v1.SetupAttempt
+	(*ExecutionCommitted)(nil),    // 17: covel.events.v1.ExecutionCommitted
+	(*ExecutionFailed)(nil),       // 18: covel.events.v1.ExecutionFailed
+	(*ExecutionAborted)(nil),      // 19: covel.events.v1.ExecutionAborted
+	(*Segment)(nil),               // 20: covel.events.v1.Segment
+	(*NarrativeAppended)(nil),     // 21: covel.events.v1.NarrativeAppended
+	(*MessageAppended)(nil),       // 22: covel.events.v1.MessageAppended
+	(*InteractionRequested)(nil),  // 23: covel.events.v1.InteractionRequested
+	(*UIRendered)(nil),            // 24: covel.events.v1.UIRendered
+	(*DomainEventEmitted)(nil),    // 25: covel.events.v1.DomainEventEmitted
+	(*CharacterSchemaSet)(nil),    // 26: covel.events.v1.CharacterSchemaSet
+	(*Character)(nil),             // 27: covel.events.v1.Character
+	(*CharacterUpserted)(nil),     // 28: covel.events.v1.CharacterUpserted
+	(*LorebookOwner)(nil),         // 29: covel.events.v1.LorebookOwner
+	(*LorebookEntry)(nil),         // 30: covel.events.v1.LorebookEntry
+	(*LorebookUpserted)(nil),      // 31: covel.events.v1.LorebookUpserted
+	(*PluginDataChange)(nil),      // 32: covel.events.v1.PluginDataChange
+	(*PluginDataChanged)(nil),     // 33: covel.events.v1.PluginDataChanged
+	(*PhaseAdvanced)(nil),         // 34: covel.events.v1.PhaseAdvanced
+	(*SetupRuntime)(nil),          // 35: covel.events.v1.SetupRuntime
+	(*SetupRuntimeChanged)(nil),   // 36: covel.events.v1.SetupRuntimeChanged
+	(*PlayerTurnCounted)(nil),     // 37: covel.events.v1.PlayerTurnCounted
+	(*TriggerLedgerEntry)(nil),    // 38: covel.events.v1.TriggerLedgerEntry
+	(*TriggerLedgerUpdated)(nil),  // 39: covel.events.v1.TriggerLedgerUpdated
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
-	39, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
+	40, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
 	0,  // 1: covel.events.v1.Envelope.metadata:type_name -> covel.events.v1.Metadata
 	2,  // 2: covel.events.v1.SessionCreated.plugins:type_name -> covel.events.v1.PluginRef
 	3,  // 3: covel.events.v1.SessionCreated.seats:type_name -> covel.events.v1.Seat
-	34, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
+	35, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
 	3,  // 5: covel.events.v1.SeatChanged.seat:type_name -> covel.events.v1.Seat
 	9,  // 6: covel.events.v1.Action.interaction:type_name -> covel.events.v1.InteractionRef
 	10, // 7: covel.events.v1.ActionsSubmitted.actions:type_name -> covel.events.v1.Action
 	2,  // 8: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
-	13, // 9: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
-	14, // 10: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	13, // 11: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
-	14, // 12: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	15, // 13: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	13, // 14: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	15, // 15: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	19, // 16: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	39, // 17: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	26, // 18: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	28, // 19: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	29, // 20: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	31, // 21: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	34, // 22: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	37, // 23: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	13, // 9: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
+	14, // 10: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
+	15, // 11: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	14, // 12: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
+	15, // 13: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	16, // 14: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	14, // 15: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	16, // 16: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	20, // 17: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	40, // 18: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	27, // 19: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	29, // 20: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	30, // 21: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	32, // 22: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	35, // 23: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	38, // 24: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3272,7 +3367,7 @@ func file_covel_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_events_proto_rawDesc), len(file_covel_events_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
