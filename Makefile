@@ -93,7 +93,7 @@ lint-go: need-go $(STATICCHECK)
 
 .PHONY: lint-house
 lint-house: need-go
-	@go test -count=1 ./internal/arch
+	@go test -count=1 ./internal/arch ./internal/rulebook
 
 # The generated code is compared where protoc is there; the comment that names protoc's version does not count.
 .PHONY: lint-proto
@@ -113,6 +113,10 @@ proto: need-go need-protoc $(PROTOC_GEN_GO) ## generate Go from proto/**/*.proto
 
 # $(call protoc,FOLDER): generate into FOLDER.
 protoc = protoc --plugin=protoc-gen-go=$(PROTOC_GEN_GO) -I proto --go_out=$(1) --go_opt=paths=source_relative $(PROTOS)
+
+.PHONY: rules
+rules: need-go ## write docs/kernel-rules.md from the tests
+	@go test ./internal/rulebook -run TestBook -update
 
 ## Measuring and searching
 
