@@ -16,6 +16,7 @@ import (
 	"github.com/covel/covel/actors/session"
 	"github.com/covel/covel/actors/turn"
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
@@ -36,6 +37,7 @@ type Config struct {
 	Snapshots session.Snapshots // may be nil
 	Due       Due               // may be nil
 	Model     model.Provider
+	Trace     *trace.Writer               // what happened beside the log; may be nil
 	Plugins   func() *registry.Generation // the published generation
 
 	// InstructionLocale, "zh" or "en", overrides the language of instructions to the model for all sessions.
@@ -181,9 +183,9 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	a = activation{id: id}
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
-		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, IdleAfter: n.IdleAfter, Log: n.Log,
+		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
 		Turn: func(e kernel.StartTurn) *actor.Props {
-			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Log: n.Log}, e)
+			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
 		Gone:      func() { n.gone(sessionID, id) },
@@ -200,7 +202,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 }
 
 func (n *Node) run(f runtime.Frozen, start kernelturn.Run, plugin *registry.Loaded) *actor.Props {
-	return runtime.Props(runtime.Deps{Model: n.Model, Tools: n.tools, Log: n.Log}, f, start, plugin)
+	return runtime.Props(runtime.Deps{Model: n.Model, Tools: n.tools, Trace: n.Trace, Log: n.Log}, f, start, plugin)
 }
 
 func (n *Node) gone(sessionID, id string) {

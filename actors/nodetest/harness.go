@@ -16,6 +16,7 @@ import (
 	"github.com/covel/covel/actors/session"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/bundled"
@@ -66,6 +67,7 @@ type Options struct {
 	Store      events.Store // nil: a new memory store
 	Blobs      events.BlobStore
 	Model      model.Provider
+	Trace      *trace.Writer
 	Plugins    *registry.Generation
 	Snapshots  session.Snapshots
 	IdleAfter  time.Duration
@@ -97,7 +99,7 @@ func Start(t testing.TB, o Options) *Node {
 	}
 	n := &Node{node.Start(node.Config{
 		Store: o.Store, Blobs: o.Blobs, Snapshots: o.Snapshots, Model: o.Model, Plugins: func() *registry.Generation { return o.Plugins },
-		IdleAfter: o.IdleAfter, OwnerAlive: o.OwnerAlive, Name: o.Name, Log: o.Log,
+		IdleAfter: o.IdleAfter, OwnerAlive: o.OwnerAlive, Name: o.Name, Trace: o.Trace, Log: o.Log,
 	}), t}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/model"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -33,6 +34,7 @@ const (
 type Deps struct {
 	Model model.Provider
 	Tools *tools.Executor
+	Trace *trace.Writer // may be nil
 	Log   *slog.Logger
 }
 

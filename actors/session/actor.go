@@ -13,6 +13,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/events/trace"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 )
@@ -35,6 +36,7 @@ type Deps struct {
 	// Background runs work that outlives the activation, such as the last snapshot; nil is safego.Go. It is called before Gone.
 	Background func(name string, work func())
 	IdleAfter  time.Duration // passivation; 0 means never
+	Trace      *trace.Writer // may be nil
 	Log        *slog.Logger
 }
 

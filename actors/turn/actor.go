@@ -11,6 +11,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/actors/runtime"
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	kernelsession "github.com/covel/covel/kernel/session"
 	kernel "github.com/covel/covel/kernel/turn"
@@ -24,6 +25,7 @@ type Deps struct {
 	Run func(runtime.Frozen, kernel.Run, *registry.Loaded) *actor.Props
 	// Freeze fixes what the execution reads: world pack, plugin generation, active runtimes. It may block.
 	Freeze func(context.Context, kernelsession.StartTurn) (runtime.Frozen, error)
+	Trace  *trace.Writer // may be nil
 	Log    *slog.Logger
 }
 

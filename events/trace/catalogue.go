@@ -1,0 +1,353 @@
+package trace
+
+import "encoding/json"
+
+// Type names what happened. The payload of each is the struct that is named after it in this package, or given beside it.
+type Type string
+
+// The catalogue (seed: turn-pipeline.txt §6.4; reference: api-and-protocol.md §3.3).
+const (
+	TurnStarted   Type = "turn.started"   // Turn
+	TurnCompleted Type = "turn.completed" // TurnEnd
+
+	RuntimeStarted   Type = "runtime.started"   // Runtime
+	RuntimeCompleted Type = "runtime.completed" // RuntimeEnd
+	RuntimeFailed    Type = "runtime.failed"    // RuntimeEnd
+	RuntimeSkipped   Type = "runtime.skipped"   // RuntimeEnd
+	RuntimeSuspended Type = "runtime.suspended" // RuntimeEnd
+
+	StepStarted   Type = "step.started"   // Step
+	StepCompleted Type = "step.completed" // StepEnd
+
+	LLMCalling       Type = "llm.calling"       // LLMCall
+	LLMResponded     Type = "llm.responded"     // LLMReply
+	MessageCompleted Type = "message.completed" // Message
+	BlockEmitted     Type = "block.emitted"     // Block
+
+	ToolCalling   Type = "tool.calling"   // ToolCall
+	ToolCompleted Type = "tool.completed" // ToolEnd
+	ToolFailed    Type = "tool.failed"    // ToolEnd
+
+	HookFired   Type = "hook.fired"   // Hook
+	HookRewrote Type = "hook.rewrote" // Hook
+	HookAborted Type = "hook.aborted" // Hook
+	HookError   Type = "hook.error"   // Hook
+
+	ContextPruned           Type = "context.pruned"            // Pruned
+	ContextCompacted        Type = "context.compacted"         // an object of the compaction
+	ContextCompactionFailed Type = "context.compaction.failed" // CompactionFailed
+
+	ExecutionSettleTimeout Type = "execution.settle-timeout" // Settle
+	ExecutionSettleSkipped Type = "execution.settle-skipped" // Settle
+
+	SchedulingHazard      Type = "scheduling.hazard"       // Hazard
+	SubagentCompleted     Type = "subagent.completed"      // SubagentEnd
+	SubagentWritesDropped Type = "subagent.writes-dropped" // WritesDropped
+	RecursiveCalling      Type = "recursive.calling"       // RuntimeEnd, ids and names only
+	RecursiveCompleted    Type = "recursive.completed"     // RuntimeEnd
+	RecursiveFailed       Type = "recursive.failed"        // RuntimeEnd
+
+	CommitFanoutFailed     Type = "commit.fanout.failed"     // Fanout
+	PluginServiceCompleted Type = "plugin.service.completed" // Service
+	OutsideCalling         Type = "outside.calling"          // Outside: the intent of a call that must not be repeated silently
+	OutsideCompleted       Type = "outside.completed"        // Outside
+
+	Dropped Type = "trace.dropped" // Lost: entries that were not kept
+)
+
+// Turn is turn.started: an execution begins.
+type Turn struct {
+	Origin      string `json:"origin"`
+	Phase       string `json:"phase"`
+	LogicalTurn uint32 `json:"logicalTurn"`
+	RequestID   string `json:"requestId,omitempty"`
+}
+
+// TurnEnd is turn.completed. Committed false: nothing of it was kept, and Reason says why.
+type TurnEnd struct {
+	Committed  bool   `json:"committed"`
+	Reason     string `json:"reason,omitempty"`
+	Error      string `json:"error,omitempty"`
+	Runtimes   int    `json:"runtimeCount"`
+	DurationMs int64  `json:"durationMs"`
+	Usage      Usage  `json:"usage"`
+}
+
+// Usage is what calls of models took. CostMicros is in millionths of the currency of the prices, nil when a model has none.
+type Usage struct {
+	InputTokens       int    `json:"inputTokens"`
+	OutputTokens      int    `json:"outputTokens"`
+	CachedInputTokens int    `json:"cachedInputTokens,omitempty"`
+	CostMicros        *int64 `json:"costMicros,omitempty"`
+}
+
+// Runtime is runtime.started.
+type Runtime struct {
+	Label string `json:"label,omitempty"`
+	Stage string `json:"stage,omitempty"`
+	Kind  string `json:"kind"` // agent | function
+}
+
+// WithoutContents keeps everything.
+func (r Runtime) WithoutContents() any { return r }
+
+// RuntimeEnd tells how a run ended.
+type RuntimeEnd struct {
+	Status     string          `json:"status"`
+	StopReason string          `json:"stopReason,omitempty"`
+	SkipReason string          `json:"skipReason,omitempty"`
+	Finalizer  bool            `json:"finalizer,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	DurationMs int64           `json:"durationMs"`
+	Usage      *Usage          `json:"usage,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"`
+}
+
+// WithoutContents drops the output and the words of an error.
+func (r RuntimeEnd) WithoutContents() any {
+	r.Output, r.Error = nil, ""
+	return r
+}
+
+// Step is step.started.
+type Step struct {
+	Step int `json:"step"`
+}
+
+// WithoutContents keeps everything.
+func (s Step) WithoutContents() any { return s }
+
+// StepEnd is step.completed.
+type StepEnd struct {
+	Step      int   `json:"step"`
+	ToolCalls int   `json:"toolCalls"`
+	Failed    int   `json:"failed,omitempty"`
+	Usage     Usage `json:"usage"`
+}
+
+// WithoutContents keeps everything.
+func (s StepEnd) WithoutContents() any { return s }
+
+// LLMCall is one request to a model as it was sent: messages and tools are the kernel's values.
+type LLMCall struct {
+	CallID          string `json:"callId"`
+	Purpose         string `json:"purpose"` // step | finalizer | repair
+	Step            int    `json:"step,omitempty"`
+	Attempt         int    `json:"attempt"`
+	Slot            string `json:"slot"`
+	Streaming       bool   `json:"streaming,omitempty"`
+	Messages        any    `json:"messages,omitempty"`
+	Tools           any    `json:"tools,omitempty"`
+	ToolChoice      any    `json:"toolChoice,omitempty"`
+	ResponseFormat  any    `json:"responseFormat,omitempty"`
+	MaxOutputTokens int    `json:"maxOutputTokens,omitempty"`
+	WaitMs          int64  `json:"waitMs,omitempty"` // before this attempt
+}
+
+// WithoutContents drops the prompt and what the tools are.
+func (c LLMCall) WithoutContents() any {
+	c.Messages, c.Tools, c.ToolChoice, c.ResponseFormat = nil, nil, nil, nil
+	return c
+}
+
+// LLMReply answers the LLMCall of the same CallID. With Error set there was no whole answer.
+type LLMReply struct {
+	CallID       string `json:"callId"`
+	Attempt      int    `json:"attempt"`
+	Model        string `json:"model,omitempty"`
+	Text         string `json:"text,omitempty"`
+	ToolCalls    any    `json:"toolCalls,omitempty"`
+	FinishReason string `json:"finishReason,omitempty"`
+	Usage        Usage  `json:"usage"`
+	DurationMs   int64  `json:"durationMs"`
+	FirstMs      int64  `json:"firstTokenMs,omitempty"`
+	Error        string `json:"error,omitempty"`
+	ErrorKind    string `json:"errorKind,omitempty"`
+}
+
+// WithoutContents drops the answer and the words of an error.
+func (r LLMReply) WithoutContents() any {
+	r.Text, r.ToolCalls, r.Error = "", nil, ""
+	return r
+}
+
+// Message is message.completed: the final text of a run. Streamed pieces are not kept.
+type Message struct {
+	Content string `json:"content"`
+	Len     int    `json:"len"`
+	Deltas  int    `json:"deltaCount"`
+}
+
+// WithoutContents drops the text.
+func (m Message) WithoutContents() any {
+	m.Content = ""
+	return m
+}
+
+// Block is block.emitted: something a run asks the player or shows.
+type Block struct {
+	ID    string `json:"id"`
+	Type  string `json:"type"`
+	Block any    `json:"block,omitempty"`
+}
+
+// WithoutContents drops the block itself.
+func (b Block) WithoutContents() any {
+	b.Block = nil
+	return b
+}
+
+// ToolCall is tool.calling. Arguments are the model's own text.
+type ToolCall struct {
+	ToolName   string `json:"toolName"`
+	ToolCallID string `json:"toolCallId"`
+	Step       int    `json:"step,omitempty"`
+	Arguments  string `json:"arguments,omitempty"`
+	Approval   string `json:"approvalStatus,omitempty"`
+}
+
+// WithoutContents drops the arguments.
+func (c ToolCall) WithoutContents() any {
+	c.Arguments = ""
+	return c
+}
+
+// ToolEnd is tool.completed and tool.failed.
+type ToolEnd struct {
+	ToolName   string          `json:"toolName"`
+	ToolCallID string          `json:"toolCallId"`
+	Arguments  string          `json:"arguments,omitempty"` // as they were executed: repaired, rewritten
+	Repaired   string          `json:"repaired,omitempty"`  // how the arguments were repaired
+	Result     string          `json:"result,omitempty"`    // what the model reads
+	Content    json.RawMessage `json:"parsedResult,omitempty"`
+	Staged     []string        `json:"staged,omitempty"` // types of the writes it asks for
+	Success    bool            `json:"success"`
+	Skipped    bool            `json:"skipped,omitempty"` // it was not executed
+	Code       string          `json:"code,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Hint       string          `json:"hint,omitempty"`
+	Details    any             `json:"details,omitempty"` // of a validation
+	Approval   string          `json:"approvalStatus,omitempty"`
+	DurationMs int64           `json:"durationMs"`
+}
+
+// WithoutContents keeps names, the outcome and the time.
+func (e ToolEnd) WithoutContents() any {
+	return ToolEnd{ToolName: e.ToolName, ToolCallID: e.ToolCallID, Success: e.Success, Skipped: e.Skipped, Code: e.Code, DurationMs: e.DurationMs, Approval: e.Approval}
+}
+
+// Hook is what one hook handler did. HookPlugin registered it; the scope's plugin and runtime are those it ran for.
+type Hook struct {
+	Event      string `json:"event"`
+	HookPlugin string `json:"hookName"` // "" for the framework's own
+	TargetID   string `json:"targetId,omitempty"`
+	TargetType string `json:"targetType,omitempty"`
+	Diff       any    `json:"diff,omitempty"`   // hook.rewrote: the fields it replaced
+	Reason     string `json:"reason,omitempty"` // hook.aborted
+	Error      string `json:"error,omitempty"`  // hook.error
+	DurationMs int64  `json:"durationMs"`
+}
+
+// WithoutContents drops what was replaced and why.
+func (h Hook) WithoutContents() any {
+	h.Diff, h.Reason, h.Error = nil, "", ""
+	return h
+}
+
+// Pruned is context.pruned.
+type Pruned struct {
+	Messages int `json:"prunedMessageCount"`
+}
+
+// WithoutContents keeps everything.
+func (p Pruned) WithoutContents() any { return p }
+
+// CompactionFailed is context.compaction.failed.
+type CompactionFailed struct {
+	Plugin      string `json:"providerPluginId"`
+	Extension   string `json:"extensionId"`
+	Reason      string `json:"reason"`
+	Consecutive int    `json:"consecutiveFailures"`
+}
+
+// Settle is execution.settle-timeout and execution.settle-skipped: the jobs that were not waited for.
+type Settle struct {
+	Jobs     []string `json:"jobs"`
+	WaitedMs int64    `json:"waitedMs,omitempty"`
+}
+
+// Hazard is scheduling.hazard.
+type Hazard struct {
+	Code      string   `json:"code"` // event-payload-dropped, …
+	Topic     string   `json:"topic,omitempty"`
+	RuntimeID string   `json:"hazardRuntimeId,omitempty"`
+	Runtimes  []string `json:"runtimes,omitempty"`
+	Message   string   `json:"message,omitempty"`
+}
+
+// SubagentEnd is subagent.completed; the scope is the sub-agent's, with ParentCallID.
+type SubagentEnd struct {
+	Status     string          `json:"status"`
+	StopReason string          `json:"stopReason,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Usage      Usage           `json:"usage"`
+	DurationMs int64           `json:"durationMs"`
+	Output     json.RawMessage `json:"output,omitempty"`
+}
+
+// WithoutContents drops the output and the words of an error.
+func (s SubagentEnd) WithoutContents() any {
+	s.Output, s.Error = nil, ""
+	return s
+}
+
+// WritesDropped is subagent.writes-dropped.
+type WritesDropped struct {
+	Types []string `json:"types"`
+}
+
+// WithoutContents keeps everything.
+func (w WritesDropped) WithoutContents() any { return w }
+
+// Fanout is commit.fanout.failed: the commit stands, some of what followed from it could not be shown.
+type Fanout struct {
+	Failed int      `json:"failedCount"`
+	Total  int      `json:"totalCount"`
+	Errors []string `json:"errors"`
+}
+
+// Service is plugin.service.completed: identity, time and class of the outcome, no payloads.
+type Service struct {
+	CallID         string `json:"callId"`
+	CallerPluginID string `json:"callerPluginId"`
+	ProviderPlugin string `json:"providerPluginId"`
+	Name           string `json:"name"`
+	Contract       string `json:"contract"`
+	DurationMs     int64  `json:"durationMs"`
+	Outcome        string `json:"outcome"`
+	ErrorCode      string `json:"errorCode,omitempty"`
+	Extension      any    `json:"extension,omitempty"`
+}
+
+// WithoutContents keeps everything.
+func (s Service) WithoutContents() any { return s }
+
+// Outside is a call of something beyond the process that must not be repeated silently. An outside.calling whose CallID has
+// no outside.completed was under way when the process died: what became of it is unknown.
+type Outside struct {
+	CallID     string `json:"callId"`
+	Method     string `json:"method"`
+	Host       string `json:"host"`
+	Status     int    `json:"status,omitempty"`
+	DurationMs int64  `json:"durationMs,omitempty"`
+	Outcome    string `json:"outcome,omitempty"`
+}
+
+// WithoutContents keeps everything.
+func (o Outside) WithoutContents() any { return o }
+
+// Lost is trace.dropped.
+type Lost struct {
+	Count  uint64 `json:"count"`
+	Reason string `json:"reason"`
+}
