@@ -125,6 +125,7 @@ bench: build ## Go benchmarks, then the figures of covel bench beside their limi
 	@go test -run '^$$' -bench . -benchmem $(PKG)
 	@$(BIN) bench append
 	@$(BIN) bench turn
+	@$(BIN) bench activate
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for a short while (FUZZTIME=1m)

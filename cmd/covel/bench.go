@@ -40,7 +40,18 @@ side by side.`,
 	benchFlags(turns, 0)
 	turns.Flags().Int("turns", 200, "how many turns to play")
 	turns.Flags().String("cpuprofile", "", "write a profile of the turns to this file, for go tool pprof")
-	return group("bench", "Measure this machine and this program", "Measurements with their targets, each in one run on one disk.", appends, turns)
+	activate := &cobra.Command{
+		Use:   "activate",
+		Short: "What a long session costs: to open it, and to play on in it",
+		Long: `Plays one session of the bundled game until it has the given number of events and is more than a thousand turns old, opens it
+from its newest snapshot and by folding it whole, and holds a turn at the age of 1,000 against one at the age of 10.`,
+		Example: "  covel bench activate\n  covel bench activate --events 20000 --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return benchActivate(c) },
+	}
+	benchFlags(activate, 0)
+	activate.Flags().Int("events", 10_000, "how many events the session has at least")
+	return group("bench", "Measure this machine and this program", "Measurements with their targets, each in one run on one disk.", appends, turns, activate)
 }
 
 func benchFlags(c *cobra.Command, seconds float64) {
