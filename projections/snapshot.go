@@ -2,10 +2,11 @@ package projections
 
 import (
 	"encoding/binary"
-	jsonv2 "github.com/go-json-experiment/json"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 	"hash/crc32"
 	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/benbjohnson/immutable"
 	"github.com/pkg/errors"
