@@ -1,29 +1,13 @@
 package prompt
 
-import "unicode/utf8"
+import "github.com/covel/covel/plugins/sdk"
 
-// EstimateTokens estimates how many tokens a model needs for a text. It is meant to err on the high side, in Chinese too:
-// four ASCII characters count as one token, two letters of other alphabets as one (below U+0800), every other character
-// as one and a quarter, and characters outside the basic plane (emoji, rare ideographs) as two. The estimate of a text is
-// never more than the sum of its parts' and never less by more than one token per part.
-func EstimateTokens(s string) int { return (quarterTokens(s) + 3) / 4 }
+// EstimateTokens estimates how many tokens a model needs for a text, on the high side (sdk.EstimateTokens: plugins and the
+// host count alike). The estimate of a text is never more than the sum of its parts' and never less by more than one token
+// per part.
+func EstimateTokens(s string) int { return sdk.EstimateTokens(s) }
 
-func quarterTokens(s string) int {
-	n := 0
-	for _, r := range s {
-		switch {
-		case r < utf8.RuneSelf:
-			n++
-		case r < 0x0800:
-			n += 2
-		case r <= 0xFFFF:
-			n += 5
-		default:
-			n += 8
-		}
-	}
-	return n
-}
+func quarterTokens(s string) int { return sdk.QuarterTokens(s) }
 
 // cutLines keeps whole lines from the start that fit into a budget of estimated tokens, and marks the cut with a last
 // line "…". When not even the first line fits, it is cut.

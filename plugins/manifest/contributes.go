@@ -17,7 +17,7 @@ var (
 )
 
 // later are contributions this version has no host for yet.
-var later = []string{"actions", "commands", "services", "extensions", "hooks", "wires", "settings", "datasets", "worldProjections"}
+var later = []string{"actions", "commands", "services", "hooks", "wires", "settings", "datasets", "worldProjections"}
 
 // contributes reads what the package adds beside its runtimes (reference: plugins.md §3).
 func (l *loader) contributes(o *object) {
@@ -47,6 +47,7 @@ func (l *loader) contributes(o *object) {
 		ui.done(nil)
 	}
 	l.prompt(o)
+	l.extensions(o)
 	hints := map[string]string{"memory": "Declare contributes.data with a search field instead"}
 	for _, key := range later {
 		hints[key] = "This version of Covel cannot host it yet; remove it"

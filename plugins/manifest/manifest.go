@@ -86,6 +86,19 @@ type Contributes struct {
 	Data   map[string]DataDecl
 	UI     UIDecl
 	Prompt []PromptSegment
+	// Extensions are the extension points the entry provides, in the order they are written.
+	Extensions []ExtensionDecl
+}
+
+// ExtensionDecl declares a provider of an extension point. Order sorts the providers of a point, lower first. The other
+// fields belong to ui.slot@1.
+type ExtensionDecl struct {
+	Point   string
+	ID      string
+	Order   int
+	Slot    string
+	Watch   []string // own data namespaces that refresh the slot
+	Preview []string // event topics whose preview within the turn refreshes it
 }
 
 // EventDecl declares a topic with the JSON Schema of its data.

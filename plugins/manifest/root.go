@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/covel/covel/plugins/points"
 )
 
 const noVersion = "0.0.0"
@@ -63,7 +65,7 @@ func (l *loader) root(o *object, folderName string) {
 	l.provides(o)
 	p.Requires = o.texts("requires", isContract)
 	p.Optional = o.texts("optional", isContract)
-	p.Conflicts = o.texts("conflicts", isContract)
+	p.Conflicts = o.texts("conflicts", conflictContract)
 	for _, id := range p.Optional {
 		if slices.Contains(p.Requires, id) {
 			o.values["optional"].problem("Keep it in one of the two", "%s is also in requires", id)
@@ -72,6 +74,15 @@ func (l *loader) root(o *object, folderName string) {
 	l.contracts(o)
 	l.entry(o)
 	l.contributes(o.object("contributes"))
+}
+
+// conflictContract: a kernel point or slot excludes nobody (seed: extension-points.txt, "conflicts cannot reference kernel
+// extension points or specific slots").
+func conflictContract(id string) string {
+	if points.IsKernel(id) {
+		return fmt.Sprintf("invalid-conflict: %s belongs to the kernel; its mode says whether providers exclude each other", id)
+	}
+	return isContract(id)
 }
 
 func (l *loader) id(o *object, folderName string) string {

@@ -116,6 +116,7 @@ func register(id string, entry func(*sdk.Covel)) (out sdk.Covel, err error) {
 		Handlers:   maps.Clone(c.Handlers),
 		Guards:     maps.Clone(c.Guards),
 		Validators: maps.Clone(c.Validators),
+		Extensions: slices.Clone(c.Extensions),
 	}, err
 }
 
@@ -145,6 +146,8 @@ func compare(m manifest.Plugin, c sdk.Covel) error {
 	}
 	match(add, "tool", "contributes.tools", m.Contributes.Tools, registered)
 	match(add, "form validator", "contributes.forms", m.Contributes.Forms, named(add, "form validator", c.Validators))
+
+	compareExtensions(add, m, c.Extensions)
 
 	var handlers, guards []string
 	for _, r := range m.Runtimes {

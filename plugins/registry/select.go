@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/points"
 	"github.com/covel/covel/plugins/tools"
 )
 
@@ -18,6 +19,7 @@ const (
 	MissingProvider   = "missing-provider"
 	AmbiguousProvider = "ambiguous-provider"
 	Conflict          = "conflict"
+	SingleProvider    = "single-provider-conflict"
 	DefaultReplaced   = "default-replaced"
 )
 
@@ -50,12 +52,6 @@ func (e *SelectionError) Error() string {
 		reasons[i] = r.Reason
 	}
 	return strings.Join(reasons, "; ")
-}
-
-// kernelPoints are contracts of the kernel itself: nobody conflicts with them.
-var kernelPoints = []string{
-	"prompt.segment@1", "prompt.history-transform@1", "ui.slot@1", "media.image-flow@1", "session.world-context@1", "history.compact@2",
-	"stage.backdrop@1", "stage.cast@1", "stage.dialogue@1", "stage.choices@1", "stage.music@1", "character.visual@1", "session.summary@1",
 }
 
 // Select decides which plugins a session runs (reference: plugins.md §21): every core plugin and the requested ones, less
@@ -114,7 +110,7 @@ func (s *selecting) want(id string) {
 		s.reject(id, UnknownPlugin, "", "there is no plugin %s%s", id, s.g.whyMissing(id))
 	default:
 		for _, c := range p.Manifest.Conflicts {
-			if slices.Contains(kernelPoints, c) {
+			if points.IsKernel(c) {
 				s.reject(id, InvalidConflict, c, "%s names %s in conflicts, which belongs to the kernel", id, c)
 				return
 			}
@@ -134,8 +130,11 @@ func (g *Generation) whyMissing(id string) string {
 
 // offers says whether a plugin provides a contract, and whether only as the default.
 func (g *Generation) offers(id, contract string) (offered, isDefault bool) {
+	if points.IsKernel(contract) {
+		return implements(g.Plugins[id].Manifest, contract), false
+	}
 	for _, p := range g.Plugins[id].Manifest.Provides {
-		if p.Contract == contract && !slices.Contains(kernelPoints, contract) {
+		if p.Contract == contract {
 			return true, p.Default
 		}
 	}
@@ -260,6 +259,11 @@ func (s *selecting) dropConflicts() {
 		for _, other := range accepted {
 			if reason, contract := s.g.clash(id, other); reason != "" {
 				s.reject(id, Conflict, contract, "%s cannot run beside %s: %s", id, other, reason)
+				clash = other
+				break
+			}
+			if point := sharedSingle(s.g.Plugins[id].Manifest, s.g.Plugins[other].Manifest); point != "" {
+				s.reject(id, SingleProvider, point, "%s cannot run beside %s: both provide %s, which has one provider in a session", id, other, point)
 				clash = other
 				break
 			}

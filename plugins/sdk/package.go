@@ -20,6 +20,19 @@ type Covel struct {
 	Handlers   map[string]Handler       // by the manifest's function.handler
 	Guards     map[string]Guard         // by the manifest's guard
 	Validators map[string]FormValidator // by contributes.forms
+	Extensions []Extension
+}
+
+// Extension is one provider of an extension point.
+type Extension struct {
+	Point  string
+	ID     string
+	Handle ExtensionHandler
+}
+
+// ProvideExtension offers the provider that contributes.extensions declares with the same point and id.
+func (c *Covel) ProvideExtension(point, id string, h ExtensionHandler) {
+	c.Extensions = append(c.Extensions, Extension{point, id, h})
 }
 
 // RegisterTool offers a tool that contributes.tools declares.
