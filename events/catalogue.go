@@ -82,4 +82,13 @@ var Catalogue = []Entry{
 	entry("SetupRuntimeChanged", func() *eventsv1.SetupRuntimeChanged { return new(eventsv1.SetupRuntimeChanged) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session"}),
 	entry("PlayerTurnCounted", func() *eventsv1.PlayerTurnCounted { return new(eventsv1.PlayerTurnCounted) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("TriggerLedgerUpdated", func() *eventsv1.TriggerLedgerUpdated { return new(eventsv1.TriggerLedgerUpdated) }, ScopePath, OnCommit, ViewOperator, nil, []string{"session"}),
+
+	// Suspensions do not come back when the head moves: what waits then is voided in the same append.
+	entry("SuspensionSaved", func() *eventsv1.SuspensionSaved { return new(eventsv1.SuspensionSaved) }, ScopeSession, OnCommit, ViewAll, []string{"turn.suspended"}, []string{"suspensions", "sessions"}),
+	entry("SuspensionClaimed", func() *eventsv1.SuspensionClaimed { return new(eventsv1.SuspensionClaimed) }, ScopeSession, AtOnce, ViewOperator, nil, []string{"session", "suspensions"}),
+	entry("SuspensionContinued", func() *eventsv1.SuspensionContinued { return new(eventsv1.SuspensionContinued) }, ScopeSession, OnCommit, ViewAll, []string{"turn.resumed"}, []string{"suspensions", "sessions"}),
+	entry("SuspensionResolved", func() *eventsv1.SuspensionResolved { return new(eventsv1.SuspensionResolved) }, ScopeSession, OnCommit, ViewAll, []string{"turn.resumed"}, []string{"suspensions", "sessions"}),
+	entry("SuspensionVoided", func() *eventsv1.SuspensionVoided { return new(eventsv1.SuspensionVoided) }, ScopeSession, OnCommit, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
+	entry("SuspensionExpired", func() *eventsv1.SuspensionExpired { return new(eventsv1.SuspensionExpired) }, ScopeSession, AtOnce, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
+	entry("SuspensionAbandoned", func() *eventsv1.SuspensionAbandoned { return new(eventsv1.SuspensionAbandoned) }, ScopeSession, AtOnce, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
 }

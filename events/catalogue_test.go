@@ -5,25 +5,29 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// eventMessages are the messages of events.proto that are events: those at the top that no other message is made of, the
+// eventMessages are the messages of the package that are events: those at the top that no other message is made of, the
 // envelope apart.
 func eventMessages() []string {
-	msgs := eventsv1.File_covel_events_v1_events_proto.Messages()
 	part := map[protoreflect.FullName]bool{"covel.events.v1.Envelope": true}
-	for i := range msgs.Len() {
-		for j := range msgs.Get(i).Fields().Len() {
-			if m := msgs.Get(i).Fields().Get(j).Message(); m != nil {
-				part[m.FullName()] = true
+	var all []protoreflect.MessageDescriptor
+	protoregistry.GlobalFiles.RangeFilesByPackage("covel.events.v1", func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Messages().Len() {
+			msg := f.Messages().Get(i)
+			all = append(all, msg)
+			for j := range msg.Fields().Len() {
+				if m := msg.Fields().Get(j).Message(); m != nil {
+					part[m.FullName()] = true
+				}
 			}
 		}
-	}
+		return true
+	})
 	var out []string
-	for i := range msgs.Len() {
-		if m := msgs.Get(i); !part[m.FullName()] {
+	for _, m := range all {
+		if !part[m.FullName()] {
 			out = append(out, string(m.Name()))
 		}
 	}
@@ -41,12 +45,12 @@ func TestCatalogueHasEveryEventOnce(t *testing.T) {
 	events := eventMessages()
 	for _, name := range events {
 		if !slices.Contains(types, name) {
-			t.Errorf("%s of events.proto is not in the catalogue", name)
+			t.Errorf("%s of the package is not in the catalogue", name)
 		}
 	}
 	for _, typ := range types {
 		if !slices.Contains(events, typ) {
-			t.Errorf("%s of the catalogue is no event of events.proto", typ)
+			t.Errorf("%s of the catalogue is no event of the package", typ)
 		}
 	}
 }

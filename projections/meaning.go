@@ -38,6 +38,10 @@ func understand(msg proto.Message) error {
 				return errors.Wrapf(err, "targets[%d].payload", i)
 			}
 		}
+	case *eventsv1.SuspensionSaved:
+		return errors.Wrap(compact(&m.ResumeSchema), "resumeSchema")
+	case *eventsv1.SuspensionClaimed:
+		return errors.Wrap(compact(&m.Answer), "answer")
 	case *eventsv1.InteractionRequested:
 		return errors.Wrap(compact(&m.Block), "block")
 	case *eventsv1.UIRendered:

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/pkg/errors"
 
@@ -12,11 +13,14 @@ import (
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
 // It is the fold of State, without keeping what the tables keep, or the request ids, which only the live session asks for.
 type Rows struct {
-	state State // version, session and staged events only
+	state State // version, session, when suspensions expire, and staged events only
 }
 
 // Session is the session record.
 func (x Rows) Session() Session { return x.state.Session }
+
+// NextExpiry is when the first suspension of the session expires, zero when none does.
+func (x Rows) NextExpiry() time.Time { return x.state.Suspensions.NextExpiry() }
 
 // Version is the version of the last event applied.
 func (x Rows) Version() events.Version { return x.state.Version }
@@ -29,7 +33,9 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 	}
 	messages := next.History.Tail(next.History.Len())
 	next.Session.Requests = nil
-	return Rows{State{Version: next.Version, LastID: next.LastID, Session: next.Session, staged: next.staged}}, messages, nil
+	return Rows{State{
+		Version: next.Version, LastID: next.LastID, Session: next.Session, Suspensions: next.Suspensions.expiries(), staged: next.staged,
+	}}, messages, nil
 }
 
 // Encode writes the fold out for the table.

@@ -256,11 +256,11 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.Status = StatusEnded
 	case *eventsv1.SeatChanged:
 		s.Seats = replaceSeat(s.Seats, seatOf(m.Seat))
+	case *eventsv1.SuspensionClaimed:
+		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
 	case *eventsv1.ActionsSubmitted:
 		in := inputOf(r, m)
-		kept := s.Requests[max(0, len(s.Requests)+1-MaxRequests):]
-		s.Requests = append(append(make([]*Request, 0, len(kept)+1), kept...),
-			&Request{m.RequestId, m.SeatId, hex.EncodeToString(m.BodyHash), m.ExecutionId, max(r.Version, events.Version(r.Metadata.GetAppendEnd()))})
+		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
 		if len(m.Actions) == 0 && s.Draft != nil { // a retry takes up the line that did not commit
 			adopted := *s.Draft
 			adopted.ExecutionID, adopted.RequestID, adopted.Type, adopted.Version = m.ExecutionId, m.RequestId, m.Type, r.Version
@@ -301,6 +301,14 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		}
 	}
 	s.UpdatedAt = r.RecordedAt
+	return s
+}
+
+// remember keeps a request id with its outcome.
+func (s Session) remember(r events.Recorded, id, seat string, bodyHash []byte, execution string) Session {
+	kept := s.Requests[max(0, len(s.Requests)+1-MaxRequests):]
+	s.Requests = append(append(make([]*Request, 0, len(kept)+1), kept...),
+		&Request{id, seat, hex.EncodeToString(bodyHash), execution, max(r.Version, events.Version(r.Metadata.GetAppendEnd()))})
 	return s
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-2"
+const Fingerprint = "covel-fold-3"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
@@ -28,6 +28,7 @@ type State struct {
 	Characters   Characters
 	Lorebook     Lorebook
 	PluginData   PluginData
+	Suspensions  Suspensions
 
 	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
 	staged *stagedEvent
@@ -113,11 +114,21 @@ func (s State) next(r events.Recorded, msg proto.Message) State {
 }
 
 func (s State) apply(r events.Recorded, msg proto.Message) State {
+	s.Suspensions = s.Suspensions.apply(r, msg, s.Session.Open)
 	s.Session = s.Session.apply(r, msg)
 	s.History = s.History.apply(r, msg)
 	s.Interactions = s.Interactions.apply(r, msg)
 	s.Characters = s.Characters.apply(r, msg)
 	s.Lorebook = s.Lorebook.apply(msg)
 	s.PluginData = s.PluginData.apply(r, msg)
+	return s
+}
+
+// Preview gives the state as it would be if the events counted now. Versions and times of what they write are empty: it is
+// for looking at content before it is appended.
+func (s State) Preview(msgs ...proto.Message) State {
+	for _, msg := range msgs {
+		s = s.apply(events.Recorded{}, msg)
+	}
 	return s
 }

@@ -103,6 +103,18 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 		}
 	case *eventsv1.PluginDataChanged:
 		b.data(r, m)
+	case *eventsv1.SuspensionSaved:
+		b.suspended(r, m)
+	case *eventsv1.SuspensionContinued:
+		b.resumed(r, m.SuspensionId, m.NextId)
+	case *eventsv1.SuspensionResolved:
+		b.resumed(r, m.SuspensionId, "")
+	case *eventsv1.SuspensionVoided:
+		b.suspensionClosed(r, m.SuspensionId, projections.SuspensionVoided, m.Reason)
+	case *eventsv1.SuspensionExpired:
+		b.suspensionClosed(r, m.SuspensionId, projections.SuspensionExpired, "")
+	case *eventsv1.SuspensionAbandoned:
+		b.suspensionClosed(r, m.SuspensionId, projections.SuspensionAbandoned, "")
 	case *eventsv1.PhaseAdvanced, *eventsv1.SetupRuntimeChanged, *eventsv1.PlayerTurnCounted:
 		b.session = true
 	case *eventsv1.ExecutionCommitted:

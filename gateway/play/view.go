@@ -25,6 +25,7 @@ type View struct {
 	CharacterSchema any                                                  `json:"characterSchema"`
 	Seats           []projections.Seat                                   `json:"seats"`
 	PluginData      map[string]map[string]map[string]projections.RawJSON `json:"pluginData"`
+	Suspensions     []Suspension                                         `json:"suspensions"`
 	Execution       Execution                                            `json:"execution"`
 	Running         *Running                                             `json:"running,omitempty"`
 	Offline         bool                                                 `json:"offline"`
@@ -41,7 +42,7 @@ func (s *server) viewOf(ctx context.Context, v node.View) (View, error) {
 	out := View{
 		Seq: st.Version, LastID: st.LastID, Incarnation: st.Session.Incarnation, Session: sessionOf(st.Session), World: world,
 		Messages: []Message{}, Characters: []Character{}, CharacterSchema: schemaOf(st.Characters), Seats: nonNil(st.Session.Seats),
-		PluginData: map[string]map[string]map[string]projections.RawJSON{}, Execution: executionOf(st, v.Working), Running: runningOf(v.Live), Offline: s.Offline,
+		PluginData: map[string]map[string]map[string]projections.RawJSON{}, Suspensions: suspensionsOf(st), Execution: executionOf(st, v.Working), Running: runningOf(v.Live), Offline: s.Offline,
 	}
 	tail := st.History.Tail(ViewWindow)
 	for _, m := range tail {
