@@ -23,6 +23,8 @@ type run struct {
 	plugin *registry.Loaded
 	world  sdk.World // committed, visible upstream, own staged writes
 	data   *world.Data
+	reads  *world.Reads // upstream runs whose writes were read
+	shown  world.Producers
 
 	proposals    []sdk.Proposal
 	events       []sdk.EmittedEvent
@@ -30,19 +32,11 @@ type run struct {
 }
 
 func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
-	r := &run{frozen: f, start: start, plugin: plugin, world: f.World}
+	r := &run{frozen: f, start: start, plugin: plugin, world: f.World, reads: &world.Reads{}}
 	r.world.Characters = slices.Clone(f.World.Characters) // plugin code gets a list of its own
-	var own []sdk.Proposal
-	for _, up := range start.Upstream {
-		if !up.Committable() {
-			continue
-		}
-		r.world = world.Overlay(r.world, up.Proposals)
-		if up.PluginID == start.Runtime.PluginID {
-			own = append(own, up.Proposals...)
-		}
-	}
-	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, own)
+	visible := turn.VisibleWrites(start.Upstream)
+	r.world, r.shown = world.Visible(r.world, visible)
+	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, visible, r.reads)
 	return r
 }
 
@@ -53,7 +47,7 @@ func (r *run) view() *sdk.Runtime {
 		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, PluginID: rt.PluginID, RuntimeID: rt.ID,
 		Locale: r.frozen.Locale(), LogicalTurn: int(r.frozen.Execution.LogicalTurn), Messages: r.plugin.Manifest.MessagesIn(r.frozen.Locale()),
 		World: r.world, PluginData: r.data, Inputs: r.start.Inputs, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
-		NewID: r.newID,
+		NewID: r.newID, Observe: func(part sdk.WorldPart) { r.reads.Note(r.shown[part]...) },
 	}
 	if in := r.frozen.Input(); in != nil {
 		v.PlayerMessage = in.Rendered
@@ -217,6 +211,9 @@ func (r *run) result(res turn.Result) turn.Result {
 	rt := r.start.Runtime
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
+	if res.Committable() || res.Status == turn.Suspended {
+		res.Reads = r.reads.List()
+	}
 	if !res.Committable() {
 		return res
 	}

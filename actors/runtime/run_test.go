@@ -261,3 +261,35 @@ func TestPromptInput(t *testing.T) {
 	expect(t, "activation", fmt.Sprint(in.Activation.Source, in.Activation.Topic, string(in.Activation.Payload)), "eventa.b1")
 	expect(t, "window", []int{historyRows(manifest.Runtime{}), historyRows(rt)}, []int{1 << 20, 0})
 }
+
+// Rule TP:647: building the views reads nothing; what a tool or a handler reads of them is noted in the run's result.
+func TestReadsOfUpstreamWrites(t *testing.T) {
+	up := []turn.Result{
+		{RunID: "up-data", RuntimeID: "p/data", PluginID: "p", Status: turn.Succeeded, Proposals: []sdk.Proposal{write("a", `1`)}},
+		{RunID: "up-people", RuntimeID: "q/people", PluginID: "q", Status: turn.Succeeded, Proposals: []sdk.Proposal{propose(sdk.CharacterUpsert{ID: "npc-2", Name: "龙胆"})}},
+		{RunID: "up-schema", RuntimeID: "q/schema", PluginID: "q", Status: turn.Succeeded, Proposals: []sdk.Proposal{propose(sdk.CharacterSchemaSet{Types: []string{"npc"}})}},
+	}
+	for _, c := range []struct {
+		name string
+		read func(*sdk.Runtime)
+		want []string
+	}{
+		{"nothing", func(*sdk.Runtime) {}, nil},
+		{"the world's record", func(v *sdk.Runtime) { _ = v.World.Record.Name }, nil},
+		{"a new id", func(v *sdk.Runtime) { v.NewID("npc", "x") }, nil},
+		{"characters", func(v *sdk.Runtime) { v.Characters() }, []string{"up-people"}},
+		{"the schema", func(v *sdk.Runtime) { v.CharacterSchema() }, []string{"up-schema"}},
+		{"plugin data", func(v *sdk.Runtime) { v.PluginData.Get("n", "a") }, []string{"up-data"}},
+		{"other plugin data", func(v *sdk.Runtime) { v.PluginData.Get("n", "龙胆") }, nil},
+		{"all", func(v *sdk.Runtime) { v.Characters(); v.CharacterSchema(); v.PluginData.List("n") }, []string{"up-data", "up-people", "up-schema"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := started(t, up...)
+			r.prompt()
+			c.read(r.view())
+			expect(t, "reads", r.result(turn.Result{Status: turn.Succeeded}).Reads, c.want)
+			expect(t, "of a failed run", len(r.result(turn.Result{Status: turn.Failed}).Reads), 0)
+			expect(t, "of a suspended run", r.result(turn.Result{Status: turn.Suspended}).Reads, c.want)
+		})
+	}
+}

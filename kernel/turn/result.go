@@ -77,6 +77,9 @@ type Result struct {
 	Done      bool   // the completion signal of a setup runtime
 	Draft     string // partial prose of a failed story run
 	Usage     Usage
+	// Seed: a result of an earlier execution that this one builds on. It is never committed again, and what it wrote is no
+	// staged write (seed: turn-pipeline.txt, "Seeds are never committed twice").
+	Seed bool
 	// Needs are the runs this one depends on at the commit: of each group of runtime ids one must be committed. They come
 	// from turn-scoped needs, required inputs, and the emitters of the event that set it off (reference:
 	// api-and-protocol.md §4.6, "Hard dependencies").

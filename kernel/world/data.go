@@ -18,43 +18,65 @@ import (
 type Data struct {
 	plugin    string
 	committed projections.PluginData
-	overlay   map[string]json.RawMessage // namespace NUL key; nil removes
+	overlay   map[string]stagedValue // namespace NUL key
 	writes    []sdk.PluginDataWrite
+	reads     *Reads
 }
 
-// NewData makes the view; upstream are the plugin-data proposals of completed upstream runs in commit order.
-func NewData(plugin string, committed projections.PluginData, upstream []sdk.Proposal) *Data {
-	d := &Data{plugin: plugin, committed: committed, overlay: map[string]json.RawMessage{}}
-	d.Overlay(upstream)
+// stagedValue is a record as this execution would leave it: nil removes it. runID is the upstream run that wrote it, "" for
+// the run's own writes, which nobody else can take back.
+type stagedValue struct {
+	value json.RawMessage
+	runID string
+}
+
+// NewData makes the view. upstream are the staged writes of completed upstream runs in commit order; those of other plugins
+// are not shown. reads, which may be nil, is told whose writes are read.
+func NewData(plugin string, committed projections.PluginData, upstream []Write, reads *Reads) *Data {
+	d := &Data{plugin: plugin, committed: committed, overlay: map[string]stagedValue{}, reads: reads}
+	for _, w := range upstream {
+		if w.PluginID == plugin {
+			d.show(w.Proposals, w.RunID)
+		}
+	}
 	return d
 }
 
-// Overlay shows the plugin-data proposals of a list on top of what is seen so far. What the commit would refuse does not
-// enter the view.
-func (d *Data) Overlay(proposals []sdk.Proposal) {
+// Overlay shows the run's own plugin-data proposals on top of what is seen so far.
+func (d *Data) Overlay(proposals []sdk.Proposal) { d.show(proposals, "") }
+
+// show puts proposals on top of the view. What the commit would refuse does not enter it.
+func (d *Data) show(proposals []sdk.Proposal, runID string) {
 	for _, p := range proposals {
 		ws, err := DataWrites(p)
 		if err != nil {
 			continue
 		}
 		for _, w := range ws {
-			d.put(w)
+			d.put(w, runID)
 		}
 	}
 }
 
-func (d *Data) put(w sdk.PluginDataWrite) {
+func (d *Data) put(w sdk.PluginDataWrite, runID string) {
 	v := w.Value
 	if isNull(v) {
 		v = nil
 	}
-	d.overlay[w.Namespace+"\x00"+w.Key] = v
+	d.overlay[w.Namespace+"\x00"+w.Key] = stagedValue{v, runID}
 }
 
-// Get gives the value a run sees, nil when there is none.
+func (d *Data) note(v stagedValue) {
+	if v.runID != "" {
+		d.reads.Note(v.runID)
+	}
+}
+
+// Get gives the value a run sees, nil when there is none. A record that an upstream run removed was read as well.
 func (d *Data) Get(namespace, key string) json.RawMessage {
 	if v, ok := d.overlay[namespace+"\x00"+key]; ok {
-		return slices.Clone(v)
+		d.note(v)
+		return slices.Clone(v.value)
 	}
 	if rec, ok := d.committed.Get(d.plugin, namespace, key); ok {
 		return slices.Clone(json.RawMessage(rec.Value))
@@ -71,8 +93,13 @@ func (d *Data) List(namespace string) []sdk.Record {
 		}
 	}
 	for k, v := range d.overlay {
-		if ns, key, _ := strings.Cut(k, "\x00"); ns == namespace && v != nil {
-			out = append(out, sdk.Record{Key: key, Value: slices.Clone(v)})
+		ns, key, _ := strings.Cut(k, "\x00")
+		if ns != namespace {
+			continue
+		}
+		d.note(v)
+		if v.value != nil {
+			out = append(out, sdk.Record{Key: key, Value: slices.Clone(v.value)})
 		}
 	}
 	slices.SortFunc(out, func(a, b sdk.Record) int { return strings.Compare(a.Key, b.Key) })
@@ -89,7 +116,7 @@ func (d *Data) Set(namespace, key string, value any) error {
 	if err := CheckDataWrite(w); err != nil {
 		return err
 	}
-	d.put(w)
+	d.put(w, "")
 	d.writes = append(d.writes, w)
 	return nil
 }

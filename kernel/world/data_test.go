@@ -52,14 +52,14 @@ func expect(t testing.TB, what string, got, want any) {
 // "A runtime that reads its own plugin's data reads the committed value, plus the writes that completed upstream runtimes of
 // the same plugin will commit (in commit order), plus its own buffer" (seed: turn-pipeline.txt §4.2).
 func TestDataView(t *testing.T) {
-	d := NewData("p", committed(t), []sdk.Proposal{
+	d := NewData("p", committed(t), []Write{{RunID: "up", PluginID: "p", Proposals: []sdk.Proposal{
 		propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "b", Value: json.RawMessage(`2`)}),
 		propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "b", Value: json.RawMessage(`3`)}),
 		propose(t, sdk.PluginDataDelete{Namespace: "notes", Key: "a"}),
 		{Type: "plugin.data", Payload: json.RawMessage(`{"namespace":"_jobs","key":"b","value":9}`)},                                                        // the commit refuses it
 		{Type: "plugin.data.batch", Payload: json.RawMessage(`{"items":[{"namespace":"notes","key":"c","value":1},{"namespace":"","key":"c","value":1}]}`)}, // all of it
 		propose(t, sdk.MessageAppend{Content: "x"}),
-	})
+	}}, {RunID: "other", PluginID: "q", Proposals: []sdk.Proposal{propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "q", Value: json.RawMessage(`2`)})}}}, nil)
 	expect(t, "upstream", records(d, "notes"), []string{"b=3", `龙胆={"x":1}`})
 	for _, set := range []struct {
 		key   string
@@ -87,7 +87,7 @@ func TestDataView(t *testing.T) {
 }
 
 func TestDataRules(t *testing.T) {
-	d := NewData("p", projections.PluginData{}, nil)
+	d := NewData("p", projections.PluginData{}, nil, nil)
 	big := strings.Repeat("龙", tools.MaxDataBytes/3-1) + "xx" // with its quotes exactly the limit
 	for _, c := range []struct {
 		namespace, key string

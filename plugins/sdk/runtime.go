@@ -18,11 +18,14 @@ type Runtime struct {
 	PlayerMessage string // the rendered input of this execution, "" when there is none
 	PlayerActions []Action
 	Messages      Messages // the plugin's own translations in the session's language
-	World         World
-	PluginData    PluginData
-	Inputs        map[string]Input
-	Activation    json.RawMessage // payload of a manual or event run; null for a stage run
-	Settings      map[string]json.RawMessage
+	// World is the world as the run sees it. Read its characters and its schema with Characters and CharacterSchema: they
+	// note that the run has read them.
+	World      World
+	PluginData PluginData
+	Inputs     map[string]Input // bound io.inputs of this turn, and of the kernel
+	Exports    map[string]Input // io.inputs with scope: committed
+	Activation json.RawMessage  // payload of a manual or event run; null for a stage run
+	Settings   map[string]json.RawMessage
 	// LastPlayerInput is the newest answer to an interaction of this plugin that is not void, or nil.
 	LastPlayerInput *PlayerInput
 	// OpenInteractions are the plugin's own interactions that still wait for an answer.
@@ -30,6 +33,35 @@ type Runtime struct {
 	Tools            ToolCaller // function runtimes only, else nil
 	// NewID gives a readable id from a prefix and a label, unique in the session and the same when the execution is run again.
 	NewID func(prefix, label string) string
+	// Observe is told by the readers below what is read; the host sets it, nil notes nothing.
+	Observe func(WorldPart)
+}
+
+// WorldPart is a part of the world that runs of the same execution may change for later ones.
+type WorldPart string
+
+// Parts.
+const (
+	PartCharacters WorldPart = "characters"
+	PartSchema     WorldPart = "schema"
+)
+
+// Characters are the characters the run sees. A run that read what an earlier run of the execution wrote depends on it.
+func (rt *Runtime) Characters() []Character {
+	rt.observe(PartCharacters)
+	return rt.World.Characters
+}
+
+// CharacterSchema is the character schema the run sees, noted as Characters does.
+func (rt *Runtime) CharacterSchema() CharacterSchema {
+	rt.observe(PartSchema)
+	return rt.World.Schema
+}
+
+func (rt *Runtime) observe(part WorldPart) {
+	if rt.Observe != nil {
+		rt.Observe(part)
+	}
 }
 
 // Action is one thing a player did in the submission that started the execution.
@@ -83,6 +115,7 @@ type InputItem struct {
 	Value    json.RawMessage `json:"value"`
 	PluginID string          `json:"pluginId"`
 	Runtime  string          `json:"runtimeId"`
+	ResultID string          `json:"resultId,omitempty"` // the run that gave it
 }
 
 // PluginData reads and writes the plugin's own records. Reads see committed values, the writes of completed upstream

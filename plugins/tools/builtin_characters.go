@@ -68,7 +68,7 @@ func charactersOf(rt *sdk.Runtime) []sdk.Character {
 	if rt == nil {
 		return nil
 	}
-	return rt.World.Characters
+	return rt.Characters()
 }
 
 func noneFound(kind string, all []sdk.Character) string {
@@ -105,7 +105,7 @@ var getCharacter = sdk.MustDefine(sdk.Tool{
 	found := sdk.ResolveCharacter(charactersOf(rt), query, true)
 	switch {
 	case found.Found():
-		return sdk.WithModelView(characterFound{*found.Character}, sdk.ModelView{Summary: sheet(*found.Character, rt.World.Schema)}), nil
+		return sdk.WithModelView(characterFound{*found.Character}, sdk.ModelView{Summary: sheet(*found.Character, rt.CharacterSchema())}), nil
 	case found.Ambiguous():
 		return sdk.ToolResult{}, sdk.Fail(sdk.Ambiguous, "%s", found.Problem())
 	}

@@ -118,5 +118,5 @@ func schemaOf(rt *sdk.Runtime) sdk.CharacterSchema {
 			return schema
 		}
 	}
-	return rt.World.Schema
+	return rt.CharacterSchema()
 }

@@ -18,7 +18,7 @@ const playerType = "player"
 //  4. the form waits for its answer: nothing to do, not finished;
 //  5. otherwise the model makes the form.
 func guardPlayerInit(_ context.Context, rt *sdk.Runtime) (sdk.GuardResult, error) {
-	for _, c := range rt.World.Characters {
+	for _, c := range rt.Characters() {
 		if c.Type == playerType {
 			return finished(c.ID), nil
 		}

@@ -31,7 +31,7 @@ type nameGuard struct {
 func takenNames(rt *sdk.Runtime) nameGuard {
 	sum := sha256.Sum256([]byte(rt.SessionID + "\x00" + rt.TurnID + "\x00" + validatorName))
 	g := nameGuard{Salt: hex.EncodeToString(sum[:16]), Taken: []string{}}
-	for _, c := range rt.World.Characters {
+	for _, c := range rt.Characters() {
 		for _, name := range append([]string{c.Name}, c.Aliases...) {
 			if d := g.digest(name); d != "" && !slices.Contains(g.Taken, d) {
 				g.Taken = append(g.Taken, d)

@@ -30,7 +30,7 @@ func answerProblems(values map[string]any, schema sdk.CharacterSchema, rt *sdk.R
 	name := text(values[nameField])
 	if sdk.NameKey(name) == "" {
 		problems = append(problems, problem{nameField, nameMissing})
-	} else if _, taken := sdk.NameOwner(rt.World.Characters, name, ""); taken {
+	} else if _, taken := sdk.NameOwner(rt.Characters(), name, ""); taken {
 		problems = append(problems, problem{nameField, nameInUse})
 	}
 	for _, a := range schema.Attributes {

@@ -33,7 +33,7 @@ var createCharacterForm = sdk.MustDefine(sdk.Tool{
 }, func(_ context.Context, args formArgs, rt *sdk.Runtime) (sdk.ToolResult, error) {
 	f, err := checkForm(form{
 		Title: args.Title, Fields: args.Fields, SubmitLabel: args.SubmitLabel, NarrativeTemplate: args.NarrativeTemplate,
-	}, schemaOf(rt), rt.World.Characters)
+	}, schemaOf(rt), rt.Characters())
 	if err != nil {
 		return sdk.ToolResult{}, err
 	}

@@ -12,8 +12,8 @@ import (
 // author declared; only a world with neither needs one drawn up (reference: worlds-and-story.md §12.2, source priority). The
 // author's attributes are adopted as they are.
 func guardSchemaGen(_ context.Context, rt *sdk.Runtime) (sdk.GuardResult, error) {
-	if rt.World.Schema.Version > 0 {
-		return provided(rt.World.Schema), nil
+	if schema := rt.CharacterSchema(); schema.Version > 0 {
+		return provided(schema), nil
 	}
 	declared := rt.World.DeclaredSchema
 	if declared == nil {

@@ -89,7 +89,7 @@ var initializeWorld = sdk.MustDefine(sdk.Tool{
 		return sdk.ToolResult{}, sdk.Fail(sdk.InvalidInput, "%s", strings.Join(problems, "\n")).
 			WithHint("Correct these and send all attributes again.")
 	}
-	schema := sdk.CharacterSchema{Version: rt.World.Schema.Version + 1, Types: typesOf(args.Types), Attributes: attributes}
+	schema := sdk.CharacterSchema{Version: rt.CharacterSchema().Version + 1, Types: typesOf(args.Types), Attributes: attributes}
 	set, err := sdk.Propose(sdk.CharacterSchemaSet{Types: schema.Types, Attributes: schema.Attributes})
 	if err != nil {
 		return sdk.ToolResult{}, err
