@@ -1,0 +1,145 @@
+package turnscript
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/covel/covel/events"
+	kernel "github.com/covel/covel/kernel/session"
+)
+
+// transcript is what a script led to, in a form that reads like a story and is the same in every run.
+type transcript struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	names map[string]string // of ids, in the order of their appearance
+	heard []string          // answers and notes since the newest command
+}
+
+func (s *transcript) command(l line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.verb != "expect" {
+		s.heard = nil
+		fmt.Fprintf(&s.text, "\n> %s\n", strings.TrimSpace(l.verb+" "+l.rest))
+		for _, b := range l.block {
+			fmt.Fprintf(&s.text, ">   %s\n", b)
+		}
+	}
+}
+
+func (s *transcript) write(prefix, text string) string {
+	text = s.tame(text)
+	fmt.Fprintf(&s.text, "%s%s\n", prefix, text)
+	return text
+}
+
+func (s *transcript) answer(a kernel.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := string(a.Status)
+	switch {
+	case a.Refusal != nil:
+		text += fmt.Sprintf(" %s: %s", a.Refusal.Code, a.Refusal.Message)
+		for _, i := range a.Refusal.Issues {
+			text += fmt.Sprintf(" [%s: %s]", i.Field, i.Message)
+		}
+	case a.Status == kernel.Queued:
+		text += fmt.Sprintf(" behind %d", a.Ahead)
+	case a.Repeat:
+		text += " before"
+	}
+	s.heard = append(s.heard, s.write("  < ", text))
+}
+
+func (s *transcript) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, s.write("  . ", fmt.Sprintf(format, args...)))
+}
+
+func (s *transcript) event(r events.Recorded) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	msg, err := events.Decode(r.Event)
+	if err != nil {
+		return s.write("    ", r.Type+": "+err.Error())
+	}
+	return s.write("    ", strings.TrimSpace(r.Type+fields(msg.ProtoReflect())))
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.TrimLeft(s.text.String(), "\n")
+}
+
+var id = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// tame gives ids short names.
+func (s *transcript) tame(text string) string {
+	if s.names == nil {
+		s.names = map[string]string{}
+	}
+	return id.ReplaceAllStringFunc(text, func(id string) string {
+		if s.names[id] == "" {
+			s.names[id] = fmt.Sprint("#", len(s.names)+1)
+		}
+		return s.names[id]
+	})
+}
+
+// dull are fields that tell a reader nothing.
+var dull = map[protoreflect.Name]bool{
+	"body_hash": true, "plugins": true, "node": true, "activation": true, "request_id": true, "message_id": true, "input_message_id": true,
+	"incarnation": true, "world_digest": true, "usage": true, "digest": true, "created_at": true, "logical_turn_id": true, "recording_hash": true,
+	"plugin_version": true, "seats": true, "actions": true, "run_id": true,
+}
+
+// fields writes the fields of a message that are set: name=value.
+func fields(m protoreflect.Message) string {
+	var b strings.Builder
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		if !m.Has(f) || dull[f.Name()] {
+			continue
+		}
+		v := m.Get(f)
+		switch {
+		case f.IsMap():
+		case f.IsList():
+			var list []string
+			for j := range v.List().Len() {
+				list = append(list, value(f, v.List().Get(j)))
+			}
+			fmt.Fprintf(&b, " %s=[%s]", f.Name(), strings.Join(list, ", "))
+		default:
+			fmt.Fprintf(&b, " %s=%s", f.Name(), value(f, v))
+		}
+	}
+	return b.String()
+}
+
+func value(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
+	switch f.Kind() {
+	case protoreflect.MessageKind:
+		return "{" + strings.TrimSpace(fields(v.Message())) + "}"
+	case protoreflect.BytesKind:
+		if json.Valid(v.Bytes()) {
+			return string(v.Bytes())
+		}
+		return fmt.Sprintf("(%d bytes)", len(v.Bytes()))
+	case protoreflect.StringKind:
+		s := strings.ReplaceAll(v.String(), "\n", " / ")
+		if strings.ContainsAny(s, " ") {
+			return "“" + s + "”"
+		}
+		return s
+	}
+	return v.String()
+}
