@@ -17,7 +17,7 @@ var (
 )
 
 // later are contributions this version has no host for yet.
-var later = []string{"actions", "commands", "services", "hooks", "wires", "settings", "datasets", "worldProjections"}
+var later = []string{"actions", "commands", "services", "wires", "settings", "datasets", "worldProjections"}
 
 // contributes reads what the package adds beside its runtimes (reference: plugins.md §3).
 func (l *loader) contributes(o *object) {
@@ -41,6 +41,7 @@ func (l *loader) contributes(o *object) {
 		return ""
 	})
 	l.events(o)
+	l.hooks(o)
 	l.data(o.object("data"))
 	if ui := o.object("ui"); ui != nil {
 		c.UI = UIDecl{Right: l.specs(ui, "right"), Message: l.specs(ui, "message"), Left: l.specs(ui, "left")}

@@ -83,6 +83,7 @@ type Contributes struct {
 	Tools  []string
 	Forms  []string
 	Events []EventDecl
+	Hooks  []HookDecl
 	Data   map[string]DataDecl
 	UI     UIDecl
 	Prompt []PromptSegment
@@ -107,6 +108,12 @@ type EventDecl struct {
 	Description string
 	Advertise   bool
 	Schema      json.RawMessage
+}
+
+// HookDecl declares that the entry registers handlers for an event.
+type HookDecl struct {
+	Event   string
+	Enforce string // pre | normal | post
 }
 
 // DataDecl declares a plugin-data namespace.

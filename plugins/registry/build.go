@@ -117,6 +117,7 @@ func register(id string, entry func(*sdk.Covel)) (out sdk.Covel, err error) {
 		Guards:     maps.Clone(c.Guards),
 		Validators: maps.Clone(c.Validators),
 		Extensions: slices.Clone(c.Extensions),
+		Hooks:      slices.Clone(c.Hooks),
 	}, err
 }
 
@@ -145,6 +146,7 @@ func compare(m manifest.Plugin, c sdk.Covel) error {
 		}
 	}
 	match(add, "tool", "contributes.tools", m.Contributes.Tools, registered)
+	match(add, "hook", "contributes.hooks", declaredHooks(m), registeredHooks(add, c.Hooks))
 	match(add, "form validator", "contributes.forms", m.Contributes.Forms, named(add, "form validator", c.Validators))
 
 	compareExtensions(add, m, c.Extensions)

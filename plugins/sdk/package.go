@@ -20,7 +20,8 @@ type Covel struct {
 	Handlers   map[string]Handler       // by the manifest's function.handler
 	Guards     map[string]Guard         // by the manifest's guard
 	Validators map[string]FormValidator // by contributes.forms
-	Extensions []Extension
+	Extensions []Extension              // by contributes.extensions
+	Hooks      []Hook                   // by contributes.hooks; added with On
 }
 
 // Extension is one provider of an extension point.

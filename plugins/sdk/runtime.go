@@ -66,13 +66,13 @@ func (rt *Runtime) observe(part WorldPart) {
 
 // Action is one thing a player did in the submission that started the execution.
 type Action struct {
-	Kind        string
-	SeatID      string
-	CharacterID string
-	Source      string
-	Text        string
-	Interaction *InteractionRef
-	Fields      json.RawMessage
+	Kind        string          `json:"kind"`
+	SeatID      string          `json:"seatId,omitempty"`
+	CharacterID string          `json:"characterId,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	Interaction *InteractionRef `json:"interaction,omitempty"`
+	Fields      json.RawMessage `json:"fields,omitempty"`
 }
 
 // InteractionRef names an interaction: the execution that asked and its id.
@@ -98,8 +98,8 @@ type OpenInteraction struct {
 
 // Input is a bound io.inputs slot. With cardinality "one" Items has one element.
 type Input struct {
-	Cardinality string
-	Items       []InputItem
+	Cardinality string      `json:"cardinality"`
+	Items       []InputItem `json:"items"`
 }
 
 // Value is the value of a slot of cardinality one, nil when the slot is empty.
