@@ -27,6 +27,8 @@ type Plan struct {
 
 	// Targets are named to run, bypassing every gate; none: the stages decide (seed: turn-pipeline.txt §4.3, "manual").
 	Targets []projections.Target
+	// Resume is the one run of an execution that goes on with a suspension, nil otherwise.
+	Resume *Run
 	// Seeds are successful results of the source turn and of committed retries of it: upstream for the targets of a retry,
 	// never committed again (seed: turn-pipeline.txt, "Recovering failed tasks").
 	Seeds []Result
@@ -58,6 +60,7 @@ type Run struct {
 	// Upstream are the results this run may see: everything settled in earlier levels and stages.
 	Upstream []Result
 	Needs    [][]string // as Result.Needs
+	Resumed  *Resumed   // goes on after the player's answer
 }
 
 // raised is the emission of a topic that wins at its depth, and everyone who emitted it there.
@@ -114,6 +117,9 @@ func Step(s State, in Input) (State, []Effect) {
 	case Begin:
 		if s.bands != nil || s.finished {
 			return s, nil // begun, or cancelled before
+		}
+		if s.plan.Resume != nil {
+			return s.resume()
 		}
 		s.bands = bands(s.plan)
 		s.band = -1

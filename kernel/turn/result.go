@@ -136,6 +136,10 @@ type Suspension struct {
 	Reason       string
 	ResumeSchema json.RawMessage // plain JSON Schema of the answer; nil when a function asks for none
 	Loop         []byte          // loop.Encode of an agent; nil for a function, whose handler is called again
+	// Kept is what else the run goes on from. Its proposals, events and operations stay in the Result.
+	Kept Continuation
+	// PluginVersion and PluginDigest name the code that runs; other code cannot go on with it.
+	PluginVersion, PluginDigest string
 }
 
 // Deferred is a run that does not run in this execution: the commit queues it as a job.

@@ -14,7 +14,8 @@ type Runtime struct {
 	PluginID      string
 	RuntimeID     string
 	Locale        string // content language of the session, BCP 47
-	LogicalTurn   int    // fixed when the execution started
+	LogicalTurn   int    // fixed when the execution started; kept over a suspension
+	TurnNumber    int    // completed player turns when the execution started; kept over a suspension
 	PlayerMessage string // the rendered input of this execution, "" when there is none
 	PlayerActions []Action
 	Messages      Messages // the plugin's own translations in the session's language
@@ -31,6 +32,10 @@ type Runtime struct {
 	// OpenInteractions are the plugin's own interactions that still wait for an answer.
 	OpenInteractions []OpenInteraction
 	Tools            ToolCaller // function runtimes only, else nil
+	// ResumeData is the player's answer, JSON, when the handler is called again after it suspended; nil before. What the
+	// first call staged is still staged.
+	ResumeData              json.RawMessage
+	ResumedFromSuspensionID string
 	// NewID gives a readable id from a prefix and a label, unique in the session and the same when the execution is run again.
 	NewID func(prefix, label string) string
 	// Observe is told by the readers below what is read; the host sets it, nil notes nothing.
@@ -148,9 +153,10 @@ type Outcome string
 
 // Outcomes (reference: plugins.md §12).
 const (
-	Success Outcome = "success"
-	Skipped Outcome = "skipped"
-	Failed  Outcome = "failed"
+	Success   Outcome = "success"
+	Suspended Outcome = "suspended" // waits for the player; the handler is called again with ResumeData
+	Skipped   Outcome = "skipped"
+	Failed    Outcome = "failed"
 )
 
 // Result is what a handler returns.
@@ -161,6 +167,10 @@ type Result struct {
 	Done       bool    // completion: "done"; ends a setup runtime
 	SkipReason string
 	Error      string
+	// Reason is what a suspended handler asks the player, in a sentence; ResumeSchema the JSON Schema of the answer, nil for
+	// any.
+	Reason       string
+	ResumeSchema json.RawMessage
 }
 
 // Effects are the writes a run asks for besides its value.
