@@ -57,7 +57,9 @@ var Catalogue = []Entry{
 	entry("SessionPaused", func() *eventsv1.SessionPaused { return new(eventsv1.SessionPaused) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SessionResumed", func() *eventsv1.SessionResumed { return new(eventsv1.SessionResumed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SessionEnded", func() *eventsv1.SessionEnded { return new(eventsv1.SessionEnded) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
-	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session"}),
+	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed"}, []string{"session"}),
+	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed"}, []string{"session"}),
+	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session"}),
 
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
 
@@ -66,6 +68,10 @@ var Catalogue = []Entry{
 	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 
+	entry("AdvanceStopped", func() *eventsv1.AdvanceStopped { return new(eventsv1.AdvanceStopped) }, ScopeSession, AtOnce, ViewAll, []string{"execution.completed"}, []string{"session"}),
+
+	entry("ExecutionResults", func() *eventsv1.ExecutionResults { return new(eventsv1.ExecutionResults) }, ScopePath, OnCommit, ViewOperator, nil, []string{"latest"}),
+	entry("InterjectionMerged", func() *eventsv1.InterjectionMerged { return new(eventsv1.InterjectionMerged) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
 	entry("NarrativeAppended", func() *eventsv1.NarrativeAppended { return new(eventsv1.NarrativeAppended) }, ScopePath, OnCommit, ViewAll, []string{"narrative.completed"}, []string{"history", "messages"}),
 	entry("MessageAppended", func() *eventsv1.MessageAppended { return new(eventsv1.MessageAppended) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
 	entry("InteractionRequested", func() *eventsv1.InteractionRequested { return new(eventsv1.InteractionRequested) }, ScopePath, OnCommit, ViewAll, []string{"interaction.requested"}, []string{"interactions", "messages"}),

@@ -21,6 +21,8 @@ const (
 	SourcePlayer  = "player"
 	SourceStory   = "story"
 	SourceRuntime = "runtime"
+	// SourceInterjection is what a player said into a running turn. It is no player turn.
+	SourceInterjection = "player-interjection"
 )
 
 // Message is one row of the conversation. Only committed turns have rows.
@@ -40,6 +42,13 @@ type Message struct {
 	Actions     []Action       `json:"actions,omitempty"`
 	Blocks      []RawJSON      `json:"blocks,omitempty"`
 	At          time.Time      `json:"at"`
+	Anchor
+}
+
+// Anchor says what a row of a later execution belongs to: a retry, or what went on after a suspension.
+type Anchor struct {
+	SourceTurnID string `json:"sourceTurnId,omitempty"`
+	AnchorID     string `json:"anchorId,omitempty"` // id of the story row of that turn
 }
 
 // Segment is a paragraph of the story.
@@ -122,8 +131,8 @@ func (h History) appendPlayer(r events.Recorded, in Input) History {
 	})
 }
 
-func (h History) apply(r events.Recorded, msg proto.Message) History {
-	row := Message{TurnID: r.Metadata.GetCausationId(), Version: r.Version, LogicalTurn: r.Metadata.GetLogicalTurn(), At: r.RecordedAt}
+func (h History) apply(r events.Recorded, msg proto.Message, anchor Anchor) History {
+	row := Message{Anchor: anchor, TurnID: r.Metadata.GetCausationId(), Version: r.Version, LogicalTurn: r.Metadata.GetLogicalTurn(), At: r.RecordedAt}
 	switch m := msg.(type) {
 	case *eventsv1.NarrativeAppended:
 		row.ID, row.Role, row.Source = m.MessageId, RoleAssistant, SourceStory
@@ -132,6 +141,10 @@ func (h History) apply(r events.Recorded, msg proto.Message) History {
 			row.Segments = append(row.Segments, Segment{sg.Kind, sg.Text, sg.Speaker, sg.CharacterId})
 		}
 		h.Stories++
+		return h.append(row)
+	case *eventsv1.InterjectionMerged:
+		row.ID, row.Role, row.Source, row.Text = m.MessageId, RoleUser, SourceInterjection, m.Text
+		row.Actions = []Action{{Kind: "say", SeatID: m.SeatId, CharacterID: m.CharacterId, Source: SourcePlayer, Text: m.Text}}
 		return h.append(row)
 	case *eventsv1.MessageAppended:
 		row.ID, row.Role, row.Source = m.MessageId, m.Role, SourceRuntime

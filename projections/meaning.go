@@ -22,6 +22,16 @@ func understand(msg proto.Message) error {
 		if m.Seat == nil {
 			return errors.Wrap(ErrNoMeaning, "seat is missing")
 		}
+	case *eventsv1.SettingsChanged:
+		if m.Settings == nil {
+			return errors.Wrap(ErrNoMeaning, "settings are missing")
+		}
+	case *eventsv1.ExecutionResults:
+		for i, r := range m.Results {
+			if err := compact(&r.Output); err != nil {
+				return errors.Wrapf(err, "results[%d].output", i)
+			}
+		}
 	case *eventsv1.SetupRuntimeChanged:
 		if m.Setup == nil {
 			return errors.Wrap(ErrNoMeaning, "setup is missing")

@@ -147,8 +147,16 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 		} else {
 			b.seats = append(b.seats, m.Seat)
 		}
+	case *eventsv1.SeatRemoved:
+		b.seats = slices.DeleteFunc(b.seats, func(s *eventsv1.Seat) bool { return s.Id == m.SeatId })
+	case *eventsv1.InterjectionMerged:
+		here.ID, here.Role, here.Source, here.Text, here.Actions = m.MessageId, "user", "player-interjection", m.Text, 1
+		b.rows = append(b.rows, here)
 	case *eventsv1.ActionsSubmitted:
 		b.requests = append(b.requests, m.SeatId+" "+m.RequestId+" "+m.ExecutionId)
+		for _, g := range m.Gathered {
+			b.requests = append(b.requests, g.SeatId+" "+g.RequestId+" "+m.ExecutionId)
+		}
 		for _, a := range m.Actions {
 			for i := range b.questions {
 				q := &b.questions[i]
@@ -156,6 +164,9 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 					q.Status, q.Values, q.Version = "answered", canon(a.Fields), r.Version
 				}
 			}
+		}
+		if m.Type == "run_runtimes" {
+			break
 		}
 		in := &line{m, m.ExecutionId, m.RequestId, m.Type, r.Version, r.RecordedAt}
 		if len(m.Actions) == 0 && b.draft != nil {

@@ -13,7 +13,7 @@ import (
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
 // It is the fold of State, without keeping what the tables keep, or the request ids, which only the live session asks for.
 type Rows struct {
-	state State // version, session, when suspensions expire, and staged events only
+	state State // version, session, anchor, when suspensions expire, and staged events only
 }
 
 // Session is the session record.
@@ -34,7 +34,7 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 	messages := next.History.Tail(next.History.Len())
 	next.Session.Requests = nil
 	return Rows{State{
-		Version: next.Version, LastID: next.LastID, Session: next.Session, Suspensions: next.Suspensions.expiries(), staged: next.staged,
+		Version: next.Version, LastID: next.LastID, Session: next.Session, Latest: next.Latest.anchor(), Suspensions: next.Suspensions.expiries(), staged: next.staged,
 	}}, messages, nil
 }
 

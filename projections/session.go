@@ -1,7 +1,7 @@
 package projections
 
 import (
-	"encoding/hex"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -44,13 +44,12 @@ type Session struct {
 	UpdatedAt            time.Time       `json:"updatedAt"`
 	Open                 *Execution      `json:"open,omitempty"` // started and without an end
 	Last                 *EndedExecution `json:"last,omitempty"`
-	Input                *Input          `json:"input,omitempty"` // of the open execution
-	Draft                *Input          `json:"draft,omitempty"` // the newest player's line that did not commit
-	Requests             []*Request      `json:"requests"`        // newest last, at most MaxRequests; never changed
+	Input                *Input          `json:"input,omitempty"`      // of the open execution
+	Draft                *Input          `json:"draft,omitempty"`      // the newest player's line that did not commit
+	Unfinished           *EndedExecution `json:"unfinished,omitempty"` // whose line the draft is
+	Requests             []*Request      `json:"requests"`             // newest last, at most MaxRequests; never changed
+	Settings             Settings        `json:"settings"`
 }
-
-// MaxRequests is how many request ids a session remembers. A repeat older than that is no retry of a client.
-const MaxRequests = 512
 
 // PluginRef is a plugin of the session as it was selected.
 type PluginRef struct {
@@ -107,6 +106,7 @@ type Execution struct {
 	SuspensionID  string         `json:"suspensionId,omitempty"` // origin resume
 	JobID         string         `json:"jobId,omitempty"`        // origin background
 	Round         uint32         `json:"round,omitempty"`        // of automatic advancement, 0 for the first
+	AdvanceLimit  uint32         `json:"advanceLimit,omitempty"` // rounds the root input may have, frozen with it
 }
 
 // Target names a runtime to run and what it is given.
@@ -161,25 +161,6 @@ type InteractionRef struct {
 	TurnID        string `json:"turnId"`
 	InteractionID string `json:"interactionId"`
 	Type          string `json:"type"`
-}
-
-// Request remembers a requestId, so that a repeat runs nothing twice.
-type Request struct {
-	ID          string         `json:"id"`
-	SeatID      string         `json:"seatId,omitempty"`
-	BodyHash    string         `json:"bodyHash"` // lower-case hex
-	ExecutionID string         `json:"executionId"`
-	Version     events.Version `json:"version"` // of the append that stored it: what its sender was told
-}
-
-// FindRequest gives what is known of a requestId.
-func (s Session) FindRequest(seat, id string) (Request, bool) {
-	for i := len(s.Requests) - 1; i >= 0; i-- {
-		if s.Requests[i].ID == id && s.Requests[i].SeatID == seat {
-			return *s.Requests[i], true
-		}
-	}
-	return Request{}, false
 }
 
 // PrimarySeat is the seat that missing seats stand for.
@@ -258,21 +239,37 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.Seats = replaceSeat(s.Seats, seatOf(m.Seat))
 	case *eventsv1.SuspensionClaimed:
 		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
+	case *eventsv1.SeatRemoved:
+		s.Seats = slices.DeleteFunc(slices.Clone(s.Seats), func(x Seat) bool { return x.ID == m.SeatId })
+	case *eventsv1.SettingsChanged:
+		s.Settings = settingsOf(m.Settings)
+	case *eventsv1.AdvanceStopped:
+		if s.Last != nil && s.Last.ID == m.ExecutionId {
+			last := *s.Last
+			last.Next = ""
+			s.Last = &last
+		}
 	case *eventsv1.ActionsSubmitted:
-		in := inputOf(r, m)
 		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
+		for _, g := range m.Gathered {
+			s = s.remember(r, g.RequestId, g.SeatId, g.BodyHash, m.ExecutionId)
+		}
+		if !carriesLine(m.Type) {
+			break
+		}
+		in := inputOf(r, m)
 		if len(m.Actions) == 0 && s.Draft != nil { // a retry takes up the line that did not commit
 			adopted := *s.Draft
 			adopted.ExecutionID, adopted.RequestID, adopted.Type, adopted.Version = m.ExecutionId, m.RequestId, m.Type, r.Version
 			in = adopted
 		}
-		s.Draft = nil
+		s.Draft, s.Unfinished = nil, nil
 		s.Input = &in
 	case *eventsv1.ExecutionStarted:
 		s.Open = &Execution{
 			ID: m.ExecutionId, Origin: m.Origin, LogicalTurn: m.LogicalTurn, LogicalTurnID: m.LogicalTurnId, RequestID: m.RequestId,
 			Node: m.Node, Activation: m.Activation, Phase: m.Phase, StartedAt: r.RecordedAt, Version: r.Version,
-			SourceTurnID: m.SourceTurnId, SuspensionID: m.SuspensionId, JobID: m.JobId, Round: m.Round,
+			SourceTurnID: m.SourceTurnId, SuspensionID: m.SuspensionId, JobID: m.JobId, Round: m.Round, AdvanceLimit: m.AdvanceLimit,
 		}
 		for _, t := range m.Targets {
 			s.Open.Targets = append(s.Open.Targets, Target{t.RuntimeId, t.Payload})
@@ -304,14 +301,6 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 	return s
 }
 
-// remember keeps a request id with its outcome.
-func (s Session) remember(r events.Recorded, id, seat string, bodyHash []byte, execution string) Session {
-	kept := s.Requests[max(0, len(s.Requests)+1-MaxRequests):]
-	s.Requests = append(append(make([]*Request, 0, len(kept)+1), kept...),
-		&Request{id, seat, hex.EncodeToString(bodyHash), execution, max(r.Version, events.Version(r.Metadata.GetAppendEnd()))})
-	return s
-}
-
 func (s Session) ended(execution string, end EndedExecution) Session {
 	end.ID = execution
 	if s.Open != nil && s.Open.ID == execution {
@@ -329,7 +318,7 @@ func (s Session) keepDraft(execution string) Session {
 		return s
 	}
 	if len(s.Input.Actions) > 0 {
-		s.Draft = s.Input
+		s.Draft, s.Unfinished = s.Input, s.Last
 	}
 	s.Input = nil
 	return s

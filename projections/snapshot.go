@@ -26,6 +26,7 @@ type snapshot struct {
 	Version      events.Version `json:"version"`
 	LastID       string         `json:"lastId"`
 	Session      Session        `json:"session"`
+	Latest       Latest         `json:"latest"`
 	Messages     []Message      `json:"messages"`
 	Dropped      int            `json:"dropped"`
 	Stories      int            `json:"stories"`
@@ -42,7 +43,7 @@ type snapshot struct {
 // states are the same iff their bytes are.
 func (s State) Encode() ([]byte, error) {
 	sn := snapshot{
-		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Messages: s.History.Tail(s.History.Len()),
+		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Latest: s.Latest, Messages: s.History.Tail(s.History.Len()),
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
 	}
@@ -90,7 +91,7 @@ func DecodeState(b []byte) (State, error) {
 		return State{}, errors.Wrapf(ErrStaleSnapshot, "made by %q, these are %q", sn.Fingerprint, Fingerprint)
 	}
 	s := State{
-		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Interactions: sn.Interactions, Characters: sn.Characters,
+		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Latest: sn.Latest, Interactions: sn.Interactions, Characters: sn.Characters,
 		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
 	}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })

@@ -15,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-3"
+const Fingerprint = "covel-fold-4"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
@@ -24,6 +24,7 @@ type State struct {
 	LastID       string         // id of that event, for clients that resume
 	Session      Session
 	History      History
+	Latest       Latest
 	Interactions Interactions
 	Characters   Characters
 	Lorebook     Lorebook
@@ -114,9 +115,11 @@ func (s State) next(r events.Recorded, msg proto.Message) State {
 }
 
 func (s State) apply(r events.Recorded, msg proto.Message) State {
-	s.Suspensions = s.Suspensions.apply(r, msg, s.Session.Open)
+	open := s.Session.Open
+	s.Suspensions = s.Suspensions.apply(r, msg, open)
 	s.Session = s.Session.apply(r, msg)
-	s.History = s.History.apply(r, msg)
+	s.History = s.History.apply(r, msg, s.anchor(r, open))
+	s.Latest = s.Latest.apply(r, msg, open)
 	s.Interactions = s.Interactions.apply(r, msg)
 	s.Characters = s.Characters.apply(r, msg)
 	s.Lorebook = s.Lorebook.apply(msg)
@@ -131,4 +134,17 @@ func (s State) Preview(msgs ...proto.Message) State {
 		s = s.apply(events.Recorded{}, msg)
 	}
 	return s
+}
+
+// anchor is what rows of the execution hang on: for one that goes on from another turn that turn, and its story when it
+// is the newest (seed: turn-pipeline.txt, "Plugin messages are linked to the original story anchor").
+func (s State) anchor(r events.Recorded, open *Execution) Anchor {
+	if open == nil || open.ID != r.Metadata.GetCausationId() || open.SourceTurnID == "" {
+		return Anchor{}
+	}
+	a := Anchor{SourceTurnID: open.SourceTurnID}
+	if s.Latest.TurnID == open.SourceTurnID {
+		a.AnchorID = s.Latest.AnchorID
+	}
+	return a
 }

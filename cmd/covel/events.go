@@ -117,6 +117,16 @@ func summary(msg proto.Message) string {
 		return m.Reason
 	case *eventsv1.SeatChanged:
 		return fmt.Sprintf("%s (%s) plays %s", m.Seat.GetId(), m.Seat.GetRole(), m.Seat.GetCurrentCharacterId())
+	case *eventsv1.SeatRemoved:
+		return m.SeatId
+	case *eventsv1.SettingsChanged:
+		return fmt.Sprintf("gathering %s, at most %d rounds", quoted(m.Settings.GetGathering()), m.Settings.GetAdvanceLimit())
+	case *eventsv1.AdvanceStopped:
+		return fmt.Sprintf("after %s: %s", m.ExecutionId, m.Reason)
+	case *eventsv1.ExecutionResults:
+		return fmt.Sprintf("of %d runs", len(m.Results))
+	case *eventsv1.InterjectionMerged:
+		return fmt.Sprintf("%s %s", m.SeatId, quoted(m.Text))
 	case *eventsv1.ActionsSubmitted:
 		return fmt.Sprintf("%s %s %s", m.Type, m.RequestId, quoted(m.Rendered))
 	case *eventsv1.ExecutionStarted:

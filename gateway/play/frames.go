@@ -77,8 +77,14 @@ func (b *framer) add(r events.Recorded, typ string, payload any) {
 
 func (b *framer) event(r events.Recorded, msg proto.Message) {
 	switch m := msg.(type) {
-	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded, *eventsv1.SeatChanged:
+	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded, *eventsv1.SettingsChanged:
 		b.session = true
+	case *eventsv1.SeatChanged, *eventsv1.SeatRemoved:
+		b.add(r, "seats.changed", map[string]any{"seats": nonNil(b.after.Session.Seats)})
+	case *eventsv1.AdvanceStopped:
+		b.completed(r, true)
+	case *eventsv1.InterjectionMerged:
+		b.message(r, "message.appended", m.MessageId)
 	case *eventsv1.ActionsSubmitted:
 		b.submitted(r, m)
 	case *eventsv1.ExecutionStarted:
@@ -196,6 +202,11 @@ func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []
 	if next != "" {
 		return // the request goes on
 	}
+	b.completed(r, committed)
+}
+
+// completed ends a request.
+func (b *framer) completed(r events.Recorded, committed bool) {
 	x := executionOf(b.after, false)
 	payload := map[string]any{"committed": committed}
 	if x.Error != "" {

@@ -64,7 +64,7 @@ func TestHTTPScenarios(t *testing.T) {
 		{"a session that is not there", "GET", "/api/sessions/nope", "", 404, "session_not_found", id, 0},
 		{"a cursor that is none", "GET", "/api/sessions/" + id + "/messages?before=x", "", 400, "invalid_cursor", id, 0},
 		{"an unknown path", "GET", "/api/nothing", "", 404, "not_found", id, 0},
-		{"a good line, after all that", "POST", "/api/actions", say(id, ""), 200, "", id, 7},
+		{"a good line, after all that", "POST", "/api/actions", say(id, ""), 200, "", id, 8},
 		{"the same request again", "POST", "/api/actions", say(id, ""), 200, "", id, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

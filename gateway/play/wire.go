@@ -36,6 +36,7 @@ type Session struct {
 	SetupRuntimes        map[string]Setup `json:"setupRuntimes"`
 	Locale               string           `json:"locale"`
 	ActivePlugins        []string         `json:"activePlugins"`
+	Settings             Settings         `json:"settings"`
 	CreatedAt            time.Time        `json:"createdAt"`
 	UpdatedAt            time.Time        `json:"updatedAt"`
 }
@@ -48,6 +49,23 @@ type Setup struct {
 	LastError  string `json:"lastError,omitempty"`
 	Resolution string `json:"resolution,omitempty"`
 	Reason     string `json:"reason,omitempty"`
+}
+
+// Settings are what the owner has set; what is 0 takes the host's.
+type Settings struct {
+	Gathering             string                 `json:"gathering"` // off | on
+	GatherTimeoutMs       uint64                 `json:"gatherTimeoutMs"`
+	AdvanceLimit          uint32                 `json:"advanceLimit"`
+	Allowances            projections.Allowances `json:"allowances"`
+	RuntimeModelOverrides map[string]string      `json:"runtimeModelOverrides"`
+}
+
+func settingsOf(s projections.Settings) Settings {
+	out := Settings{orElse(s.Gathering, projections.GatheringOff), s.GatherTimeoutMs, s.AdvanceLimit, s.Allowances, map[string]string{}}
+	for _, o := range s.ModelOverrides {
+		out.RuntimeModelOverrides[o.RuntimeID] = o.Model
+	}
+	return out
 }
 
 // Message is one row of the conversation with what hangs on it.
@@ -67,6 +85,7 @@ type Message struct {
 	Interactions  []Interaction         `json:"interactions,omitempty"`
 	Blocks        []projections.RawJSON `json:"blocks,omitempty"`
 	CreatedAt     time.Time             `json:"createdAt"`
+	projections.Anchor
 }
 
 // MessageAction is what the player did, as written.
@@ -137,7 +156,7 @@ type Running struct {
 func sessionOf(s projections.Session) Session {
 	out := Session{
 		ID: s.ID, WorldID: s.WorldID, WorldName: s.WorldName, Title: s.WorldName, Incarnation: s.Incarnation, Status: s.Status, Phase: s.Phase,
-		CompletedPlayerTurns: s.CompletedPlayerTurns, SetupRuntimes: map[string]Setup{}, Locale: s.Locale, ActivePlugins: []string{},
+		CompletedPlayerTurns: s.CompletedPlayerTurns, SetupRuntimes: map[string]Setup{}, Locale: s.Locale, ActivePlugins: []string{}, Settings: settingsOf(s.Settings),
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	for _, p := range s.Plugins {
@@ -153,7 +172,7 @@ func messageOf(m projections.Message, s projections.State) Message {
 	out := Message{
 		ID: m.ID, TurnID: m.TurnID, Seq: m.Version, Role: m.Role, Source: m.Source, RuntimeID: m.RuntimeID, PluginID: m.PluginID,
 		Text: m.Text, Segments: m.Segments, Truncated: m.Truncated, Blocks: m.Blocks, CreatedAt: m.At,
-		Actions: actionsOf(m.Actions), CharacterName: actingName(m.Actions, s),
+		Anchor: m.Anchor, Actions: actionsOf(m.Actions), CharacterName: actingName(m.Actions, s),
 	}
 	for _, i := range s.Interactions {
 		if i.MessageID == m.ID {

@@ -158,6 +158,9 @@ func (p *planner) finish() Out {
 	p.facts = append(p.facts, p.seats()...)
 	clock, next := p.clock()
 	p.facts = append(p.facts, clock...)
+	if len(p.in.Results) > 0 {
+		p.facts = append(p.facts, Fact{Message: results(p.in.Execution.ID, p.in.Results, p.dropped)})
+	}
 	usage := &eventsv1.Usage{}
 	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, usage), Usage: usage, Next: next}
 	p.facts = append(p.facts, Fact{Message: done})

@@ -127,7 +127,7 @@ func (l *life) creation(sessionID string) []fact {
 
 // some draws the facts of one append.
 func (l *life) some() []fact {
-	switch l.pick("append", "accept", "accept", "end", "end", "end", "open", "staged", "status", "noise") {
+	switch l.pick("append", "accept", "accept", "end", "end", "end", "open", "staged", "status", "table", "noise") {
 	case "accept":
 		sub := l.submission()
 		return []fact{{sub.ExecutionId, sub}, {sub.ExecutionId, l.start(sub.ExecutionId)}}
@@ -145,6 +145,8 @@ func (l *life) some() []fact {
 		return l.writes(l.execution())
 	case "status":
 		return []fact{{"", []proto.Message{&eventsv1.SessionPaused{}, &eventsv1.SessionResumed{}, &eventsv1.SessionEnded{Reason: "owner"}}[l.number("status", 2)]}}
+	case "table":
+		return []fact{{"", l.table()}}
 	}
 	// Path events that count at once, as the world's own do. Rows of the conversation only ever come from executions.
 	return []fact{{"", l.worldEvent()}}
@@ -170,6 +172,13 @@ func (l *life) submission() *eventsv1.ActionsSubmitted {
 		Type: "submit_actions", SeatId: l.seatID(), Rendered: l.text("rendered"), ExecutionId: l.fresh(),
 	}
 	m.InputMessageId = "m-" + m.ExecutionId
+	for range l.number("gathered", 1) {
+		m.Gathered = append(m.Gathered, &eventsv1.GatheredRequest{RequestId: "同席", BodyHash: []byte{3}, SeatId: "座"})
+	}
+	if l.number("by name", 5) == 0 {
+		m.Type, m.Rendered = "run_runtimes", ""
+		return m
+	}
 	if l.yes("retry") {
 		m.Type, m.Rendered = l.pick("type", "retry_turn", "start_session"), ""
 		return m
@@ -193,6 +202,7 @@ func (l *life) start(id string) *eventsv1.ExecutionStarted {
 	return &eventsv1.ExecutionStarted{
 		ExecutionId: id, Origin: l.pick("origin", "player", "continuation"), LogicalTurn: uint32(l.execs), LogicalTurnId: id,
 		RequestId: "请求", Node: "n", Activation: "a", Phase: l.pick("phase", "setup", "playing"),
+		SourceTurnId: l.pick("source", "", "", fmt.Sprintf("exec-%d", max(l.execs-1, 1))),
 	}
 }
 
@@ -229,7 +239,7 @@ func (l *life) writes(id string) []fact {
 }
 
 func (l *life) write(id string) proto.Message {
-	kind := l.pick("write", "story", "message", "question", "block", "event", "clock", "world", "world")
+	kind := l.pick("write", "story", "message", "question", "block", "event", "results", "interjection", "clock", "world", "world")
 	row := "m-" + id + "/" + l.runtime()
 	if n := len(l.rows); n > 0 && l.yes("row of this run") {
 		row = l.rows[n-1]
@@ -257,10 +267,28 @@ func (l *life) write(id string) proto.Message {
 		return &eventsv1.UIRendered{MessageId: row, RuntimeId: l.runtime(), PluginId: l.plugin(), Render: l.json("render")}
 	case "event":
 		return &eventsv1.DomainEventEmitted{Topic: "scene.set", Data: l.json("data"), RuntimeId: l.runtime(), PluginId: l.plugin()}
+	case "results":
+		m := &eventsv1.ExecutionResults{ExecutionId: id}
+		for range l.number("results", 2) {
+			m.Results = append(m.Results, &eventsv1.RunResult{
+				RuntimeId: l.runtime(), PluginId: l.plugin(), Status: l.pick("status", "success", "failed", "skipped"), Output: l.json("output"),
+			})
+		}
+		return m
+	case "interjection":
+		return &eventsv1.InterjectionMerged{MessageId: row, Text: l.text("interjection"), SeatId: l.seatID()}
 	case "clock":
 		return l.clock(id)
 	}
 	return l.worldEvent()
+}
+
+// table draws what the owner does at the table.
+func (l *life) table() proto.Message {
+	if l.yes("seat leaves") {
+		return &eventsv1.SeatRemoved{SeatId: l.seatID()}
+	}
+	return &eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: l.pick("gathering", "", "off", "on"), AdvanceLimit: l.number("rounds", 12)}}
 }
 
 func (l *life) clock(id string) proto.Message {

@@ -828,12 +828,13 @@ type ActionsSubmitted struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	RequestId      string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	BodyHash       []byte                 `protobuf:"bytes,2,opt,name=body_hash,json=bodyHash,proto3" json:"body_hash,omitempty"` // SHA-256 of the canonical request body (RFC 8785)
-	Type           string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`                         // start_session | submit_actions | retry_turn
+	Type           string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`                         // start_session | submit_actions | retry_turn | run_runtimes
 	SeatId         string                 `protobuf:"bytes,4,opt,name=seat_id,json=seatId,proto3" json:"seat_id,omitempty"`
 	Actions        []*Action              `protobuf:"bytes,5,rep,name=actions,proto3" json:"actions,omitempty"`                                       // empty for start_session and retry_turn
 	Rendered       string                 `protobuf:"bytes,6,opt,name=rendered,proto3" json:"rendered,omitempty"`                                     // the text the model reads; empty when there is none
 	ExecutionId    string                 `protobuf:"bytes,7,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`            // the execution this input starts
 	InputMessageId string                 `protobuf:"bytes,8,opt,name=input_message_id,json=inputMessageId,proto3" json:"input_message_id,omitempty"` // the id under which the line appears in the history
+	Gathered       []*GatheredRequest     `protobuf:"bytes,9,rep,name=gathered,proto3" json:"gathered,omitempty"`                                     // further submissions whose actions are among these
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -924,6 +925,13 @@ func (x *ActionsSubmitted) GetInputMessageId() string {
 	return ""
 }
 
+func (x *ActionsSubmitted) GetGathered() []*GatheredRequest {
+	if x != nil {
+		return x.Gathered
+	}
+	return nil
+}
+
 type ExecutionStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   string                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"` // UUIDv7; also the turnId of the protocol
@@ -936,10 +944,11 @@ type ExecutionStarted struct {
 	Activation    string                 `protobuf:"bytes,8,opt,name=activation,proto3" json:"activation,omitempty"` // which activation of the session actor runs it
 	Plugins       []*PluginRef           `protobuf:"bytes,9,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	Phase         string                 `protobuf:"bytes,10,opt,name=phase,proto3" json:"phase,omitempty"`
-	Targets       []*RuntimeTarget       `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`                               // runtimes that are named to run: a manual run, a retry; empty: by the stages
-	SuspensionId  string                 `protobuf:"bytes,12,opt,name=suspension_id,json=suspensionId,proto3" json:"suspension_id,omitempty"` // origin resume: what it goes on with
-	JobId         string                 `protobuf:"bytes,13,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`                      // origin background: the job it runs
-	Round         uint32                 `protobuf:"varint,14,opt,name=round,proto3" json:"round,omitempty"`                                  // of automatic advancement within one input, 0 for the first
+	Targets       []*RuntimeTarget       `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`                                // runtimes that are named to run: a manual run, a retry; empty: by the stages
+	SuspensionId  string                 `protobuf:"bytes,12,opt,name=suspension_id,json=suspensionId,proto3" json:"suspension_id,omitempty"`  // origin resume: what it goes on with
+	JobId         string                 `protobuf:"bytes,13,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`                       // origin background: the job it runs
+	Round         uint32                 `protobuf:"varint,14,opt,name=round,proto3" json:"round,omitempty"`                                   // of automatic advancement within one input, 0 for the first
+	AdvanceLimit  uint32                 `protobuf:"varint,15,opt,name=advance_limit,json=advanceLimit,proto3" json:"advance_limit,omitempty"` // how many rounds the root input may have; frozen with it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1077,13 @@ func (x *ExecutionStarted) GetJobId() string {
 func (x *ExecutionStarted) GetRound() uint32 {
 	if x != nil {
 		return x.Round
+	}
+	return 0
+}
+
+func (x *ExecutionStarted) GetAdvanceLimit() uint32 {
+	if x != nil {
+		return x.AdvanceLimit
 	}
 	return 0
 }
@@ -1399,7 +1415,7 @@ type ExecutionCommitted struct {
 	Outcomes      []*RuntimeOutcome      `protobuf:"bytes,2,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	RecordingHash []byte                 `protobuf:"bytes,4,opt,name=recording_hash,json=recordingHash,proto3" json:"recording_hash,omitempty"`
-	Next          string                 `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"` // "" | opening: what the same request goes on with
+	Next          string                 `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"` // "" | opening | advance: what the same request goes on with
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2996,7 +3012,7 @@ var File_covel_events_v1_events_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
+	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1ecovel/events/v1/settings.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
 	"\bMetadata\x12%\n" +
 	"\x0ecorrelation_id\x18\x01 \x01(\tR\rcorrelationId\x12!\n" +
 	"\fcausation_id\x18\x02 \x01(\tR\vcausationId\x12!\n" +
@@ -3062,7 +3078,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\x06source\x18\x04 \x01(\tR\x06source\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12A\n" +
 	"\vinteraction\x18\x06 \x01(\v2\x1f.covel.events.v1.InteractionRefR\vinteraction\x12\x16\n" +
-	"\x06fields\x18\a \x01(\fR\x06fields\"\x97\x02\n" +
+	"\x06fields\x18\a \x01(\fR\x06fields\"\xd5\x02\n" +
 	"\x10ActionsSubmitted\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -3072,7 +3088,8 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\aactions\x18\x05 \x03(\v2\x17.covel.events.v1.ActionR\aactions\x12\x1a\n" +
 	"\brendered\x18\x06 \x01(\tR\brendered\x12!\n" +
 	"\fexecution_id\x18\a \x01(\tR\vexecutionId\x12(\n" +
-	"\x10input_message_id\x18\b \x01(\tR\x0einputMessageId\"\xe9\x03\n" +
+	"\x10input_message_id\x18\b \x01(\tR\x0einputMessageId\x12<\n" +
+	"\bgathered\x18\t \x03(\v2 .covel.events.v1.GatheredRequestR\bgathered\"\x8e\x04\n" +
 	"\x10ExecutionStarted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\tR\x06origin\x12!\n" +
@@ -3091,7 +3108,8 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\atargets\x18\v \x03(\v2\x1e.covel.events.v1.RuntimeTargetR\atargets\x12#\n" +
 	"\rsuspension_id\x18\f \x01(\tR\fsuspensionId\x12\x15\n" +
 	"\x06job_id\x18\r \x01(\tR\x05jobId\x12\x14\n" +
-	"\x05round\x18\x0e \x01(\rR\x05round\"H\n" +
+	"\x05round\x18\x0e \x01(\rR\x05round\x12#\n" +
+	"\radvance_limit\x18\x0f \x01(\rR\fadvanceLimit\"H\n" +
 	"\rRuntimeTarget\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x18\n" +
@@ -3322,6 +3340,7 @@ var file_covel_events_v1_events_proto_goTypes = []any{
 	(*TriggerLedgerEntry)(nil),    // 38: covel.events.v1.TriggerLedgerEntry
 	(*TriggerLedgerUpdated)(nil),  // 39: covel.events.v1.TriggerLedgerUpdated
 	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*GatheredRequest)(nil),       // 41: covel.events.v1.GatheredRequest
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
 	40, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
@@ -3332,28 +3351,29 @@ var file_covel_events_v1_events_proto_depIdxs = []int32{
 	3,  // 5: covel.events.v1.SeatChanged.seat:type_name -> covel.events.v1.Seat
 	9,  // 6: covel.events.v1.Action.interaction:type_name -> covel.events.v1.InteractionRef
 	10, // 7: covel.events.v1.ActionsSubmitted.actions:type_name -> covel.events.v1.Action
-	2,  // 8: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
-	13, // 9: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
-	14, // 10: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
-	15, // 11: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	14, // 12: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
-	15, // 13: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	16, // 14: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	14, // 15: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	16, // 16: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	20, // 17: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	40, // 18: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	27, // 19: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	29, // 20: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	30, // 21: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	32, // 22: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	35, // 23: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	38, // 24: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	41, // 8: covel.events.v1.ActionsSubmitted.gathered:type_name -> covel.events.v1.GatheredRequest
+	2,  // 9: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
+	13, // 10: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
+	14, // 11: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
+	15, // 12: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	14, // 13: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
+	15, // 14: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	16, // 15: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	14, // 16: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	16, // 17: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	20, // 18: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	40, // 19: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	27, // 20: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	29, // 21: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	30, // 22: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	32, // 23: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	35, // 24: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	38, // 25: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3361,6 +3381,7 @@ func file_covel_events_v1_events_proto_init() {
 	if File_covel_events_v1_events_proto != nil {
 		return
 	}
+	file_covel_events_v1_settings_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
