@@ -82,6 +82,8 @@ var Catalogue = []Entry{
 	entry("CharacterUpserted", func() *eventsv1.CharacterUpserted { return new(eventsv1.CharacterUpserted) }, ScopePath, OnCommit, ViewAll, []string{"character.upserted"}, []string{"characters"}),
 	entry("LorebookUpserted", func() *eventsv1.LorebookUpserted { return new(eventsv1.LorebookUpserted) }, ScopePath, OnCommit, ViewOperator, nil, []string{"lorebook"}),
 
+	entry("OutputExported", func() *eventsv1.OutputExported { return new(eventsv1.OutputExported) }, ScopePath, OnCommit, ViewOperator, nil, []string{"exports"}),
+
 	entry("PluginDataChanged", func() *eventsv1.PluginDataChanged { return new(eventsv1.PluginDataChanged) }, ScopePath, OnCommit, ViewAll, []string{"plugin-data.changed"}, []string{"plugindata"}),
 
 	entry("PhaseAdvanced", func() *eventsv1.PhaseAdvanced { return new(eventsv1.PhaseAdvanced) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),

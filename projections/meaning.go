@@ -69,6 +69,8 @@ func understand(msg proto.Message) error {
 				return errors.Wrapf(err, "extra of entry %s", e.Id)
 			}
 		}
+	case *eventsv1.OutputExported:
+		return errors.Wrapf(compact(&m.Value), "value of export %s of %s", m.Name, m.RuntimeId)
 	case *eventsv1.PluginDataChanged:
 		for _, c := range m.Changes {
 			if err := compact(&c.Value); err != nil {

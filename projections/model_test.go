@@ -35,6 +35,7 @@ type book struct {
 	lore      []string // identity and content, in order
 	loreAt    map[string]int
 	data      map[string]string
+	exports   map[string]string
 	born      map[string]time.Time
 
 	players, stories int
@@ -86,7 +87,7 @@ func canon(b []byte) string {
 func writeBook(log []events.Recorded) *book {
 	b := &book{
 		session: map[string]any{}, setup: map[string]*eventsv1.SetupRuntime{}, ledger: map[string]*eventsv1.TriggerLedgerEntry{},
-		loreAt: map[string]int{}, data: map[string]string{}, born: map[string]time.Time{},
+		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, born: map[string]time.Time{},
 	}
 	waiting := map[string][]events.Recorded{}
 	for _, r := range log {
@@ -242,6 +243,8 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 			}
 			b.data[k] = fmt.Sprint(canon(c.Value), c.Revision, r.RecordedAt, b.born[k])
 		}
+	case *eventsv1.OutputExported:
+		b.exports[m.RuntimeId+"|"+m.Name] = fmt.Sprint(m.PluginId, m.Contract, canon(m.Value), m.Revision, m.RunId, r.Version)
 	case *eventsv1.PhaseAdvanced:
 		b.session["phase"] = m.Phase
 	case *eventsv1.SetupRuntimeChanged:
@@ -379,6 +382,10 @@ func (b *book) differs(s projections.State) string {
 	}
 	same("lore", lore, b.lore)
 	records := s.PluginData.List("", "")
+	same("exports", len(s.Exports), len(b.exports))
+	for _, e := range s.Exports {
+		same("export "+e.RuntimeID+" "+e.Name, fmt.Sprint(e.PluginID, e.Contract, canon(e.Value), e.Revision, e.RunID, e.Version), b.exports[e.RuntimeID+"|"+e.Name])
+	}
 	same("records", len(records), len(b.data))
 	for _, rec := range records {
 		k := rec.PluginID + "|" + rec.Namespace + "|" + rec.Key

@@ -557,16 +557,17 @@ func TestPluginData(t *testing.T) {
 // What decodes but says nothing stops the fold, with the place in its text, and changes nothing.
 func TestEventsWithoutMeaning(t *testing.T) {
 	for name, msg := range map[string]proto.Message{
-		"seat is missing":                  &eventsv1.SeatChanged{},
-		"setup is missing":                 &eventsv1.SetupRuntimeChanged{},
-		"record is missing":                &eventsv1.CharacterUpserted{},
-		"actions[0].fields: not JSON":      &eventsv1.ActionsSubmitted{Actions: []*eventsv1.Action{{Fields: []byte(`{`)}}},
-		"block: not JSON":                  &eventsv1.InteractionRequested{Block: []byte(`x`)},
-		"render: not JSON":                 &eventsv1.UIRendered{Render: []byte(`{} {}`)},
-		"attributes: not JSON":             &eventsv1.CharacterSchemaSet{Attributes: []byte(`[1,]`)},
-		"fields of character 龙胆: not JSON": &eventsv1.CharacterUpserted{Record: &eventsv1.Character{Id: "龙胆", Fields: []byte("\x00")}},
-		"extra of entry 潮: not JSON":       &eventsv1.LorebookUpserted{Entries: []*eventsv1.LorebookEntry{{Id: "潮", Extra: []byte(`nul`)}}},
-		"value of n/k: not JSON":           &eventsv1.PluginDataChanged{Changes: []*eventsv1.PluginDataChange{{Namespace: "n", Key: "k", Value: []byte(`"`)}}},
+		"seat is missing":                        &eventsv1.SeatChanged{},
+		"setup is missing":                       &eventsv1.SetupRuntimeChanged{},
+		"record is missing":                      &eventsv1.CharacterUpserted{},
+		"actions[0].fields: not JSON":            &eventsv1.ActionsSubmitted{Actions: []*eventsv1.Action{{Fields: []byte(`{`)}}},
+		"block: not JSON":                        &eventsv1.InteractionRequested{Block: []byte(`x`)},
+		"render: not JSON":                       &eventsv1.UIRendered{Render: []byte(`{} {}`)},
+		"attributes: not JSON":                   &eventsv1.CharacterSchemaSet{Attributes: []byte(`[1,]`)},
+		"fields of character 龙胆: not JSON":       &eventsv1.CharacterUpserted{Record: &eventsv1.Character{Id: "龙胆", Fields: []byte("\x00")}},
+		"extra of entry 潮: not JSON":             &eventsv1.LorebookUpserted{Entries: []*eventsv1.LorebookEntry{{Id: "潮", Extra: []byte(`nul`)}}},
+		"value of export facts of p/r: not JSON": &eventsv1.OutputExported{RuntimeId: "p/r", Name: "facts", Value: []byte(`{`)},
+		"value of n/k: not JSON":                 &eventsv1.PluginDataChanged{Changes: []*eventsv1.PluginDataChange{{Namespace: "n", Key: "k", Value: []byte(`"`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, execution := range []string{"", "e1"} {

@@ -36,6 +36,7 @@ type snapshot struct {
 	Lorebook     Lorebook       `json:"lorebook"`
 	PluginData   []PluginRecord `json:"pluginData"`
 	Suspensions  Suspensions    `json:"suspensions,omitzero"`
+	Exports      Exports        `json:"exports,omitempty"`
 	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
 }
 
@@ -46,6 +47,7 @@ func (s State) Encode() ([]byte, error) {
 		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Latest: s.Latest, Messages: s.History.Tail(s.History.Len()),
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
+		Exports: s.Exports,
 	}
 	for _, st := range s.staged.inOrder() {
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(events.ToEnvelope(st.recorded))
@@ -92,7 +94,7 @@ func DecodeState(b []byte) (State, error) {
 	}
 	s := State{
 		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Latest: sn.Latest, Interactions: sn.Interactions, Characters: sn.Characters,
-		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
+		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
 	}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
 	if len(sn.Messages) > 0 {

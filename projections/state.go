@@ -30,6 +30,7 @@ type State struct {
 	Lorebook     Lorebook
 	PluginData   PluginData
 	Suspensions  Suspensions
+	Exports      Exports
 
 	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
 	staged *stagedEvent
@@ -124,6 +125,7 @@ func (s State) apply(r events.Recorded, msg proto.Message) State {
 	s.Characters = s.Characters.apply(r, msg)
 	s.Lorebook = s.Lorebook.apply(msg)
 	s.PluginData = s.PluginData.apply(r, msg)
+	s.Exports = s.Exports.apply(r, msg)
 	return s
 }
 

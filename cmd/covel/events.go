@@ -155,6 +155,8 @@ func summary(msg proto.Message) string {
 		return fmt.Sprintf("%d entries of %s%s", len(m.Entries), m.Owner.GetKind(), after(m.Owner.GetPluginId()))
 	case *eventsv1.PluginDataChanged:
 		return fmt.Sprintf("%s: %s", m.PluginId, changes(m.Changes))
+	case *eventsv1.OutputExported:
+		return fmt.Sprintf("%s %s, revision %d", m.RuntimeId, m.Name, m.Revision)
 	case *eventsv1.PhaseAdvanced:
 		return m.Phase
 	case *eventsv1.SetupRuntimeChanged:

@@ -313,13 +313,17 @@ func (l *life) clock(id string) proto.Message {
 }
 
 func (l *life) worldEvent() proto.Message {
-	switch l.pick("world", "schema", "character", "character", "lore", "data", "data") {
+	switch l.pick("world", "schema", "character", "character", "lore", "export", "data", "data") {
 	case "schema":
 		return &eventsv1.CharacterSchemaSet{Version: l.number("schema", 4), Types: l.names("types"), Attributes: l.json("attributes")}
 	case "character":
 		return &eventsv1.CharacterUpserted{Record: l.character()}
 	case "lore":
 		return l.lore()
+	case "export":
+		return &eventsv1.OutputExported{
+			PluginId: l.plugin(), RuntimeId: l.runtime(), Name: l.pick("export", "facts", "事实"), Value: l.json("value"), Revision: uint64(l.number("revision", 5)), RunId: "run", Contract: "k@1",
+		}
 	}
 	m := &eventsv1.PluginDataChanged{PluginId: l.plugin()}
 	for range l.number("changes", 3) {
