@@ -13,6 +13,7 @@ import (
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
 )
 
@@ -82,26 +83,25 @@ func (r *run) prompt() prompt.In {
 	in := prompt.In{
 		Runtime: rt, PluginName: r.plugin.Manifest.DisplayName.In(f.Locale()), Locale: f.Locale(), InstructionLocale: f.Instructions, World: r.world.Record,
 		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs,
-		Segments: r.plugin.Manifest.Contributes.Prompt, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
+		Static: r.plugin.Manifest.Contributes.Prompt, Topics: f.Topics, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
 	}
 	view := r.view()
 	in.PlayerMessage, in.LastPlayerInput = view.PlayerMessage, view.LastPlayerInput
 	if c, ok := sdk.ActingCharacterOf(view.PlayerActions, r.world.Characters, r.world.Seats); ok {
 		in.Player = &c
 	}
-	var recent []string
-	for _, m := range f.State.History.Tail(historyRows(rt)) {
-		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Text})
-		recent = append(recent, m.Text)
-	}
+	messages := historyMessages(f.State.History)
+	in.History, _ = prompt.Visible(rt, messages)
 	if rt.IO.Visibility == manifest.VisibilityStory { // nobody else is told lore
-		for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent[max(0, len(recent)-worlds.MaxScanDepth):]) {
-			if a.Entry.Position == "before_plugin" {
-				in.LoreBefore = append(in.LoreBefore, a.Entry)
-			} else {
-				in.LoreAfter = append(in.LoreAfter, a.Entry)
-			}
+		var recent []string
+		for _, m := range messages[max(0, len(messages)-worlds.MaxScanDepth):] {
+			recent = append(recent, m.Content)
 		}
+		var lore []sdk.LorebookEntry
+		for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent) {
+			lore = append(lore, a.Entry)
+		}
+		in.PlaceLore(lore)
 	}
 	for _, decl := range rt.IO.SelfData {
 		block := prompt.DataBlock{Decl: decl}
@@ -121,12 +121,15 @@ func (r *run) prompt() prompt.In {
 	return in
 }
 
-// historyRows is how many rows of the conversation a runtime reads: two for each turn of its window.
-func historyRows(rt manifest.Runtime) int {
-	if rt.Agent.HistoryMaxTurns == nil {
-		return 1 << 20
+// historyMessages is the conversation as the context builder and providers see it: what is not compacted yet, oldest first.
+func historyMessages(h projections.History) []sdk.HistoryMessage {
+	var out []sdk.HistoryMessage
+	for _, m := range h.Tail(h.Len()) {
+		out = append(out, sdk.HistoryMessage{
+			ID: m.ID, Role: m.Role, Content: m.Text, TurnID: m.TurnID, RuntimeID: m.RuntimeID, PluginID: m.PluginID, Source: m.Source,
+		})
 	}
-	return 2 * *rt.Agent.HistoryMaxTurns
+	return out
 }
 
 // stage takes over what a tool, a guard or a handler asks to be written, all of it or nothing; later reads of the run see

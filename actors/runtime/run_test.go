@@ -259,7 +259,6 @@ func TestPromptInput(t *testing.T) {
 	rt.Schedule.Stage = ""
 	in = newRun(f, turn.Run{Runtime: rt, Event: &sdk.EmittedEvent{Topic: "a.b", Data: json.RawMessage(`1`)}}, plugin("p")).prompt()
 	expect(t, "activation", fmt.Sprint(in.Activation.Source, in.Activation.Topic, string(in.Activation.Payload)), "eventa.b1")
-	expect(t, "window", []int{historyRows(manifest.Runtime{}), historyRows(rt)}, []int{1 << 20, 0})
 }
 
 // Rule TP:647: building the views reads nothing; what a tool or a handler reads of them is noted in the run's result.

@@ -26,9 +26,30 @@ type Message struct {
 	Content    string     `json:"content,omitempty"`
 	ToolCalls  []ToolCall `json:"toolCalls,omitempty"`  // assistant only
 	ToolCallID string     `json:"toolCallId,omitempty"` // tool only: which call this answers
-	// CacheMark asks a provider with explicit prompt caching to end a cached prefix after this message.
-	CacheMark bool `json:"cacheMark,omitempty"`
+	// Images are pictures that belong to the text, after it. They are taken out of requests to models that see none.
+	Images []Image `json:"images,omitempty"`
+	// CacheMark asks a provider with explicit prompt caching to end a cached prefix after this message, CacheAt after so many
+	// bytes of its Content. A provider without explicit caching ignores both.
+	CacheMark bool  `json:"cacheMark,omitempty"`
+	CacheAt   []int `json:"cacheAt,omitempty"`
+	// Part says what the message is to the host when a request must be made shorter. No provider gets it.
+	Part Part `json:"part,omitempty"`
 }
+
+// Image is a picture by reference.
+type Image struct {
+	Ref      string `json:"ref"` // of the media store
+	MimeType string `json:"mimeType,omitempty"`
+}
+
+// Part is what a message is in a prompt.
+type Part string
+
+// Parts of a prompt. A message without one belongs to the current turn or to the instructions.
+const (
+	HistoryPart Part = "history" // of earlier turns: may be left out of a request
+	SummaryPart Part = "summary" // stands for earlier turns
+)
 
 // ToolCall is a call as the model wrote it: Arguments is its raw text, which may not be JSON.
 type ToolCall struct {
@@ -110,6 +131,26 @@ type Reply struct {
 // A failure is a *Error; after cancellation it is one of kind Cancelled. Calls may overlap.
 type Provider interface {
 	Generate(ctx context.Context, req Request, onDelta func(Delta)) (Reply, error)
+}
+
+// Limits are what the model of a slot can take; 0 means that nobody knows.
+type Limits struct {
+	ContextWindow   int  `json:"contextWindow,omitempty"`   // tokens of request and answer together
+	MaxOutputTokens int  `json:"maxOutputTokens,omitempty"` // tokens of an answer
+	Images          bool `json:"images,omitempty"`          // it sees pictures
+}
+
+// Limited is a Provider that knows the limits of its models.
+type Limited interface {
+	Limits(slot string) Limits
+}
+
+// LimitsOf gives the limits of the model behind a slot, zero when the provider does not tell.
+func LimitsOf(p Provider, slot string) Limits {
+	if l, ok := p.(Limited); ok {
+		return l.Limits(slot)
+	}
+	return Limits{}
 }
 
 // ErrorKind sorts failures by what the caller may do about them.

@@ -11,66 +11,137 @@ import (
 // maxLoreTokens is the budget of a world's lore, in estimated tokens.
 const maxLoreTokens = 8000
 
-// Build assembles the messages in their order: stable system message, history, turn context, player message, and for
-// runtimes after the narrative the story with its cue. The list never ends on an assistant message.
+// Build assembles the messages in their order (seed: turn-pipeline.txt §3.1; reference: plugins.md §18.1): the stable system
+// message, summaries and history, the turn context, the player's line, and for runtimes after the narrative the story with
+// its cue. What changes each turn stands behind the history, so that a model's cache keeps all before it. The list never
+// ends on an assistant message.
 func Build(in In) []model.Message {
+	segments := in.placed()
 	var out []model.Message
-	add := func(role model.Role, content string) {
-		if strings.TrimSpace(content) != "" {
-			out = append(out, model.Message{Role: role, Content: content})
+	add := func(m model.Message) {
+		if strings.TrimSpace(m.Content) != "" {
+			out = append(out, m)
 		}
 	}
-	add(model.System, System(in))
-	if len(out) > 0 {
-		out[0].CacheMark = true
-	}
-	in.segments("pre-history", add)
-	for _, row := range in.History {
-		if row.Role == string(model.User) || row.Role == string(model.Assistant) {
-			add(model.Role(row.Role), row.Text)
+	system, marks := in.system(segments)
+	add(model.Message{Role: model.System, Content: system, CacheAt: marks})
+	for _, s := range segments {
+		if s.place == preHistory && s.role != model.System {
+			add(model.Message{Role: s.role, Content: s.content})
 		}
 	}
-	add(model.System, TurnContext(in))
-	add(model.User, in.playerLine())
-	if in.afterNarrative() {
-		add(model.Assistant, in.Story)
-		add(model.User, in.say().in("(The passage above is this turn's story. Do your task now.)", "（以上是本回合的正文。请执行你的任务。）"))
+	talk, line := in.conversation(segments)
+	for i, m := range talk {
+		if i == line {
+			add(model.Message{Role: model.System, Content: in.turnContext(segments)})
+		}
+		add(m)
 	}
-	in.segments("post-history", add)
+	for _, s := range segments {
+		if s.place == postHistory {
+			add(model.Message{Role: s.role, Content: s.content})
+		}
+	}
 	if n := len(out); out[n-1].Role == model.Assistant {
-		add(model.User, in.cue())
+		add(model.Message{Role: model.User, Content: in.cue()})
 	}
 	return out
 }
 
-// System is the stable system message: frame, the plugin's own instructions, the world. It is the same to the byte from
-// turn to turn as long as what it is made of is the same.
+// conversation is the history with its summaries, the player's line and this turn's story, with what is placed by depth in
+// between. line is where the player's line stands.
+func (in In) conversation(segments []placed) (talk []model.Message, line int) {
+	if s := compactedHistory(in.Summaries); s != "" {
+		talk = append(talk, model.Message{Role: model.User, Content: s, Part: model.SummaryPart})
+	}
+	for _, row := range in.History {
+		if (row.Role == string(model.User) || row.Role == string(model.Assistant)) && strings.TrimSpace(row.Text) != "" {
+			talk = append(talk, model.Message{Role: model.Role(row.Role), Content: row.Text, Images: row.Images, Part: model.HistoryPart})
+		}
+	}
+	if n := len(talk); n > 0 {
+		talk[n-1].CacheMark = true
+	}
+	line = len(talk)
+	talk = append(talk, model.Message{Role: model.User, Content: in.playerLine()})
+	if in.afterNarrative() {
+		talk = append(talk, model.Message{Role: model.Assistant, Content: in.Story},
+			model.Message{Role: model.User, Content: in.say().in("(The passage above is this turn's story. Do your task now.)", "（以上是本回合的正文。请执行你的任务。）")})
+	}
+	return in.insertByDepth(talk, line, segments)
+}
+
+// compactedHistory is the envelope of the summaries. It is the user's and not the system's: a model wrote it, and it stays
+// (reference: worlds-and-story.md §18, "Why a user-role envelope").
+func compactedHistory(summaries []string) string {
+	var kept []string
+	for _, s := range summaries {
+		if s = strings.TrimSpace(s); s != "" {
+			kept = append(kept, Escape(s))
+		}
+	}
+	return block("compacted_history", strings.Join(kept, "\n\n"))
+}
+
+// System is the stable system message: frame, the plugin's own instructions, the world and what plugins add to it. It is
+// the same to the byte from turn to turn as long as what it is made of is the same.
 func System(in In) string {
+	text, _ := in.system(in.placed())
+	return text
+}
+
+// system gives the system message and where cached prefixes of it may end: after the head, the body, the stable segments
+// and the lore (reference: plugins.md §18.4).
+func (in In) system(segments []placed) (text string, cacheAt []int) {
 	body := in.Runtime.Body.In(in.instructionLocale())
 	if strings.Contains(body, "{{") {
 		body = interpolate(body, in.variables())
 	}
-	parts := []string{in.frame()}
+	stable := []string{}
 	if in.isStoryteller() {
-		parts = append(parts, loreBlock("lore-before", in.LoreBefore))
+		stable = append(stable, in.worldLore(), in.worldOpening())
 	}
-	parts = append(parts, body)
-	if in.isStoryteller() {
-		parts = append(parts, in.worldLore(), in.worldOpening())
-	}
-	for _, s := range in.Segments {
-		if s.Position == "system" || s.Position == "" {
-			parts = append(parts, s.Content.In(in.instructionLocale()))
+	var turn []string
+	for _, s := range segments {
+		switch {
+		case s.volatility != perTurn && (s.place == systemPlace || s.place == preHistory && s.role == model.System):
+			stable = append(stable, s.content)
+		case s.place == preHistory && s.role == model.System:
+			turn = append(turn, s.content)
 		}
 	}
+	var before, after string
 	if in.isStoryteller() {
-		parts = append(parts, loreBlock("lore", in.LoreAfter))
+		before, after = loreBlock("lore-before", in.LoreBefore), loreBlock("lore", in.LoreAfter)
 	}
-	return join(parts...)
+	var b strings.Builder
+	section := func(mark bool, parts ...string) {
+		s := join(parts...)
+		if s == "" {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(s)
+		if mark {
+			cacheAt = append(cacheAt, b.Len())
+		}
+	}
+	section(true, in.frame())
+	section(true, body)
+	section(true, stable...)
+	section(false, before)
+	section(false, in.eventsBlock())
+	section(after != "", after)
+	section(false, turn...)
+	return b.String(), cacheAt
 }
 
 // TurnContext is what changes each turn, in one system message; "" when there is nothing.
-func TurnContext(in In) string {
+func TurnContext(in In) string { return in.turnContext(in.placed()) }
+
+func (in In) turnContext(segments []placed) string {
 	var parts []string
 	if in.isStoryteller() || in.bindsStory() {
 		parts = append(parts, in.playerBlock(), block("character-profiles", Escape(in.profiles())))
@@ -79,6 +150,11 @@ func TurnContext(in In) string {
 		parts = append(parts, in.dataBlock(d))
 	}
 	parts = append(parts, in.inputsBlock(), in.activationBlock())
+	for _, s := range segments {
+		if s.place == systemPlace && s.volatility == perTurn {
+			parts = append(parts, s.content)
+		}
+	}
 	var kept []string
 	for _, p := range parts {
 		if p != "" {
@@ -153,20 +229,6 @@ func (in In) worldOpening() string {
 		return ""
 	}
 	return block("world-opening", Escape(strings.TrimSpace(in.World.Opening)))
-}
-
-// segments adds the package's own fixed segments of a position, which are not interpolated.
-func (in In) segments(position string, add func(model.Role, string)) {
-	for _, s := range in.Segments {
-		if s.Position != position {
-			continue
-		}
-		role := model.Role(s.Role)
-		if role == "" {
-			role = model.System
-		}
-		add(role, s.Content.In(in.instructionLocale()))
-	}
 }
 
 // afterNarrative: this execution's story is already written, and this runtime is not the one that writes it.

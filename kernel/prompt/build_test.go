@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/covel/covel/kernel/prompt"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
 )
 
 var update = flag.Bool("update", false, "write the golden prompts")
@@ -105,13 +107,41 @@ func cases() map[string]prompt.In {
 	setup := prompt.In{
 		Runtime: manifest.Runtime{ID: "char-creator/player-init", Body: manifest.Text{"en": "Make a form.", "zh": "制作表单。"}, Schedule: manifest.Schedule{Stage: manifest.Setup}, Agent: manifest.Agent{Require: "tool-use"}},
 		Locale:  "zh-CN", PluginName: "角色创建", World: world("zh-CN"), Schema: schema,
-		Segments: []manifest.PromptSegment{{ID: "a", Position: "system", Content: manifest.Text{"en": "Fixed {{ world.name }}.", "zh": "固定文本 {{ world.name }}。"}}, {ID: "b", Position: "pre-history", Role: "user", Content: manifest.Text{"en": "Before."}}, {ID: "c", Position: "post-history", Role: "assistant", Content: manifest.Text{"en": "I will."}}},
+		Static: []manifest.PromptSegment{{ID: "a", Position: "system", Content: manifest.Text{"en": "Fixed {{ world.name }}.", "zh": "固定文本 {{ world.name }}。"}}, {ID: "b", Position: "pre-history", Role: "user", Content: manifest.Text{"en": "Before."}}, {ID: "c", Position: "post-history", Role: "assistant", Content: manifest.Text{"en": "I will."}}},
 	}
 	event := prompt.In{
 		Runtime: manifest.Runtime{ID: "codex/note", IO: manifest.IO{OutputSchema: json.RawMessage(`{"type":"object"}`)}, Body: manifest.Text{"en": "Note it."}},
 		Locale:  "fr", PluginName: "Codex", Activation: &prompt.Activation{Source: "event", Topic: "scene.set", Payload: json.RawMessage(`{"place":"ferry","sessionId":"s"}`)},
 	}
+	segments := later
+	segments.Summaries = []string{"Day 1: Lu came <by boat>.", " ", "第二天：龙胆花开。"}
+	segments.LoreAt = []prompt.LoreAtDepth{{Depth: 2, Entry: sdk.LorebookEntry{ID: "mist", Content: "Mist is thick."}}, {Depth: 99, Entry: sdk.LorebookEntry{ID: "first", Content: "At the front."}}}
+	segments.Runtime.Agent.AdvertiseEvents = true
+	segments.Topics = []tools.Topic{{Topic: "scene.set", Description: "A scene\nbegins <here>."}}
+	add := func(provider, id, volatility string, order int, audience sdk.Audience, role string, at sdk.Position) {
+		segments.Segments = append(segments.Segments, prompt.Segment{ProviderPluginID: provider, Segment: sdk.Segment{
+			ID: id, Content: fmt.Sprintf("[%s/%s %s %d {{ world.name }} %v]", provider, id, volatility, order, at), Position: at, Role: role, Audience: audience, Volatility: volatility, Order: order,
+		}})
+	}
+	all, system, pre, post := sdk.Audience{Group: "all"}, sdk.Position{Place: "system"}, sdk.Position{Place: "pre-history"}, sdk.Position{Place: "post-history"}
+	add("memory", "turn", "turn", -9, all, "", system)
+	add("memory", "session", "session", 0, all, "", system)
+	add("memory", "stable-late", "stable", 1, all, "", system)
+	add("memory", "b", "stable", 0, all, "", system)
+	add("memory", "a", "stable", 0, all, "", system)
+	add("alpha", "z", "stable", 0, sdk.Audience{Group: "story"}, "", system)
+	add("memory", "pre-turn", "turn", 0, all, "system", pre)
+	add("memory", "pre-stable", "stable", 0, all, "system", pre)
+	add("memory", "pre-user", "turn", 0, all, "user", pre)
+	add("memory", "post", "turn", 0, all, "system", post)
+	add("memory", "deep", "turn", 0, all, "user", sdk.Position{Depth: 1})
+	add("memory", "end", "turn", 0, all, "system", sdk.Position{Depth: 0})
+	add("memory", "not-mine", "turn", 0, sdk.Audience{Group: "self"}, "", system)
+	add("memory", "of-a-contract", "turn", 0, sdk.Audience{Contract: "guide@1"}, "", system)
+	add("memory", "blank", "turn", 0, all, "", post)
+	segments.Segments[len(segments.Segments)-1].Content = " \n"
 	return map[string]prompt.In{
+		"segments-en":         segments,
 		"narrator-opening-en": opening, "narrator-later-en": later, "narrator-later-zh": zh,
 		"guide-en": after, "guide-zh": afterZh, "setup-zh": setup, "event-fr": event,
 	}
@@ -132,11 +162,21 @@ func dump(messages []model.Message) string {
 		if m.CacheMark {
 			b.WriteString(" (cached up to here)")
 		}
-		b.WriteString("\n" + m.Content + "\n")
+		content := m.Content
+		for _, at := range slices.Backward(m.CacheAt) {
+			content = content[:at] + "‖" + content[at:]
+		}
+		b.WriteString("\n" + content + "\n")
 	}
 	return b.String()
 }
 
+// Rule TP:434–466: content that never changes stands first, the history next, what changes each turn after it, then the
+// player's line.
+// Rule REF plugins.md §18.1: the sections of the system prompt and the messages, in their order.
+// Rule EP:97–119: segments by volatility, order, provider and id; a turn segment at system stands after the history, a
+// system-role pre-history one after the last cache boundary; elsewhere volatility is ignored.
+// Rule REF plugins.md §18.4: cache marks after head, body, stable segments and lore, and a moving one on the history.
 func TestGoldenPrompts(t *testing.T) {
 	for name, in := range cases() {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +205,7 @@ func TestTheListEndsForTheModel(t *testing.T) {
 		if last := messages[len(messages)-1]; last.Role != model.User && last.Role != model.System {
 			t.Errorf("%s ends on %s", name, last.Role)
 		}
-		if messages[0].Role != model.System || !messages[0].CacheMark {
+		if messages[0].Role != model.System || len(messages[0].CacheAt) == 0 {
 			t.Errorf("%s does not begin with the marked system message", name)
 		}
 		for i, m := range messages {

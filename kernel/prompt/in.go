@@ -3,8 +3,10 @@ package prompt
 import (
 	"encoding/json"
 
+	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
 )
 
 // In is everything a prompt depends on. Zero values leave the matching part out.
@@ -19,18 +21,22 @@ type In struct {
 	// LoreBefore and LoreAfter are the active entries of the lorebook by position, in order.
 	LoreBefore []sdk.LorebookEntry
 	LoreAfter  []sdk.LorebookEntry
+	LoreAt     []LoreAtDepth
 	HasStory   bool // a story message is committed: the world's opening is over
 
-	History []HistoryRow // committed turns, oldest first, already limited by history.maxTurns
+	History   []HistoryRow // committed turns, oldest first, as the runtime sees them (Visible)
+	Summaries []string     // of the turns before, oldest first
 
 	Player     *sdk.Character  // nil until the player has a character
 	Characters []sdk.Character // by creation; the player's own may be among them
 	Schema     sdk.CharacterSchema
 
-	Inputs     map[string]sdk.Input // bound io.inputs slots
-	Data       []DataBlock          // own plugin data, in the order of io.selfData
-	Segments   []manifest.PromptSegment
-	Activation *Activation // event and manual runs only
+	Inputs     map[string]sdk.Input     // bound io.inputs slots
+	Data       []DataBlock              // own plugin data, in the order of io.selfData
+	Static     []manifest.PromptSegment // the package's own fixed segments
+	Segments   []Segment                // what prompt.segment@1 gave, of all providers
+	Activation *Activation              // event and manual runs only
+	Topics     []tools.Topic            // the session's event directory; shown to runtimes that ask for it
 
 	PlayerMessage string // rendered input of this execution (RenderActions), "" when there is none
 	Story         string // story already written in this execution, "" before the narrative
@@ -42,8 +48,15 @@ type In struct {
 
 // HistoryRow is one committed message. Role is user or assistant; rows with another role or without text are left out.
 type HistoryRow struct {
-	Role string
-	Text string
+	Role   string
+	Text   string
+	Images []model.Image
+}
+
+// LoreAtDepth is an active entry of the lorebook that stands so many messages before the end of the conversation.
+type LoreAtDepth struct {
+	Depth int
+	Entry sdk.LorebookEntry
 }
 
 // DataBlock is one io.selfData entry with its records in creation order.

@@ -29,3 +29,52 @@ func loreBlock(tag string, entries []sdk.LorebookEntry) string {
 	}
 	return block(tag, strings.Join(parts, "\n\n"))
 }
+
+// Positions of an entry, and the depth of one that names none.
+const (
+	beforePlugin     = "before_plugin"
+	atDepth          = "at_depth"
+	defaultLoreDepth = 4
+)
+
+// PlaceLore sorts the active entries into their places: before_plugin, at_depth, and after_plugin for everything else.
+// extra.coordinate overrides the position (reference: plugins.md §18.7).
+func (in *In) PlaceLore(entries []sdk.LorebookEntry) {
+	for _, e := range entries {
+		position, depth := e.Position, number(e.Extra["depth"])
+		if c, ok := e.Extra["coordinate"].(map[string]any); ok {
+			if p, ok := c["position"].(string); ok {
+				position = p
+			}
+			if d := number(c["depth"]); d != nil {
+				depth = d
+			}
+		}
+		switch position {
+		case beforePlugin:
+			in.LoreBefore = append(in.LoreBefore, e)
+		case atDepth:
+			at := defaultLoreDepth
+			if depth != nil {
+				at = *depth
+			}
+			in.LoreAt = append(in.LoreAt, LoreAtDepth{at, e})
+		default:
+			in.LoreAfter = append(in.LoreAfter, e)
+		}
+	}
+}
+
+// number reads a whole number that came out of JSON or YAML, nil when it is none that makes sense as a depth.
+func number(v any) *int {
+	var n int
+	switch v := v.(type) {
+	case int:
+		n = v
+	case float64:
+		n = int(min(max(v, -1), 1e6))
+	default:
+		return nil
+	}
+	return &n
+}
