@@ -63,7 +63,7 @@ var Catalogue = []Entry{
 
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
 
-	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started"}, []string{"session", "sessions"}),
+	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started", "execution.settle-timeout", "execution.settle-skipped"}, []string{"session", "sessions"}),
 	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
 	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
@@ -99,4 +99,14 @@ var Catalogue = []Entry{
 	entry("SuspensionVoided", func() *eventsv1.SuspensionVoided { return new(eventsv1.SuspensionVoided) }, ScopeSession, OnCommit, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
 	entry("SuspensionExpired", func() *eventsv1.SuspensionExpired { return new(eventsv1.SuspensionExpired) }, ScopeSession, AtOnce, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
 	entry("SuspensionAbandoned", func() *eventsv1.SuspensionAbandoned { return new(eventsv1.SuspensionAbandoned) }, ScopeSession, AtOnce, ViewAll, []string{"suspension.closed"}, []string{"suspensions", "sessions"}),
+
+	entry("JobQueued", func() *eventsv1.JobQueued { return new(eventsv1.JobQueued) }, ScopeSession, AtOnce, ViewAll, []string{"runtime.deferred", "job-status.updated"}, []string{"jobs", "session", "sessions"}),
+	entry("JobStarted", func() *eventsv1.JobStarted { return new(eventsv1.JobStarted) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobSucceeded", func() *eventsv1.JobSucceeded { return new(eventsv1.JobSucceeded) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobFailed", func() *eventsv1.JobFailed { return new(eventsv1.JobFailed) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobTimedOut", func() *eventsv1.JobTimedOut { return new(eventsv1.JobTimedOut) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobCancelled", func() *eventsv1.JobCancelled { return new(eventsv1.JobCancelled) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobStale", func() *eventsv1.JobStale { return new(eventsv1.JobStale) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobOrphaned", func() *eventsv1.JobOrphaned { return new(eventsv1.JobOrphaned) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
+	entry("JobRequeued", func() *eventsv1.JobRequeued { return new(eventsv1.JobRequeued) }, ScopeSession, AtOnce, ViewAll, []string{"job-status.updated"}, []string{"jobs", "sessions"}),
 }

@@ -52,6 +52,15 @@ func understand(msg proto.Message) error {
 		return errors.Wrap(compact(&m.ResumeSchema), "resumeSchema")
 	case *eventsv1.SuspensionClaimed:
 		return errors.Wrap(compact(&m.Answer), "answer")
+	case *eventsv1.JobQueued:
+		switch {
+		case m.Plugin == nil:
+			return errors.Wrap(ErrNoMeaning, "plugin is missing")
+		case m.Input == nil:
+			return errors.Wrap(ErrNoMeaning, "input is missing")
+		case m.JobId == "" || m.RuntimeId == "":
+			return errors.Wrap(ErrNoMeaning, "jobId or runtimeId is missing")
+		}
 	case *eventsv1.InteractionRequested:
 		return errors.Wrap(compact(&m.Block), "block")
 	case *eventsv1.UIRendered:

@@ -39,6 +39,14 @@ type book struct {
 	born      map[string]time.Time
 
 	players, stories int
+	jobs             map[string]*bookJob
+	queue            []string // ids, as they were queued
+}
+
+type bookJob struct {
+	Runtime, Status, Execution string
+	Attempt                    uint32
+	Ended                      int // version of the end
 }
 
 type line struct {
@@ -87,7 +95,7 @@ func canon(b []byte) string {
 func writeBook(log []events.Recorded) *book {
 	b := &book{
 		session: map[string]any{}, setup: map[string]*eventsv1.SetupRuntime{}, ledger: map[string]*eventsv1.TriggerLedgerEntry{},
-		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, born: map[string]time.Time{},
+		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, born: map[string]time.Time{}, jobs: map[string]*bookJob{},
 	}
 	waiting := map[string][]events.Recorded{}
 	for _, r := range log {
@@ -174,9 +182,40 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 			in = &line{b.draft.ActionsSubmitted, m.ExecutionId, m.RequestId, m.Type, r.Version, b.draft.at}
 		}
 		b.input, b.draft = in, nil
+	case *eventsv1.JobQueued:
+		if m.RequestId != "" {
+			b.requests = append(b.requests, m.SeatId+" "+m.RequestId+" "+m.JobId)
+		}
+		b.queue = append(b.queue, m.JobId)
+		b.jobs[m.JobId] = &bookJob{Runtime: m.RuntimeId, Status: "queued"}
+	case *eventsv1.JobStarted:
+		if j := b.openJob(m.JobId); j != nil {
+			j.Status, j.Execution, j.Attempt = "running", m.ExecutionId, m.Attempt
+		}
+	case *eventsv1.JobRequeued:
+		if j := b.openJob(m.JobId); j != nil {
+			j.Status = "queued"
+		}
+	case *eventsv1.JobSucceeded:
+		b.endJob(m.JobId, "succeeded", r)
+	case *eventsv1.JobFailed:
+		b.endJob(m.JobId, "failed", r)
+	case *eventsv1.JobTimedOut:
+		b.endJob(m.JobId, "timed_out", r)
+	case *eventsv1.JobCancelled:
+		b.endJob(m.JobId, "cancelled", r)
+	case *eventsv1.JobStale:
+		b.endJob(m.JobId, "stale", r)
+	case *eventsv1.JobOrphaned:
+		b.endJob(m.JobId, "orphaned", r)
 	case *eventsv1.ExecutionStarted:
-		b.open = m.ExecutionId
+		if m.JobId == "" {
+			b.open = m.ExecutionId
+		}
 	case *eventsv1.ExecutionCommitted:
+		if b.runsJob(m.ExecutionId) {
+			return
+		}
 		b.end(m.ExecutionId, "committed "+m.Next, nil, false)
 	case *eventsv1.ExecutionFailed:
 		b.end(m.ExecutionId, "failed "+m.Error, m.SetupAttempts, true)
@@ -268,6 +307,41 @@ func (b *book) row(id string) *row {
 	return nil
 }
 
+func (b *book) openJob(id string) *bookJob {
+	if j := b.jobs[id]; j != nil && (j.Status == "queued" || j.Status == "running") {
+		return j
+	}
+	return nil
+}
+
+func (b *book) endJob(id, status string, r events.Recorded) {
+	j := b.openJob(id)
+	if j == nil {
+		return
+	}
+	j.Status, j.Ended = status, int(r.Version)
+	var ended []string
+	for _, id := range b.queue {
+		if x := b.jobs[id]; x.Runtime == j.Runtime && x.Ended > 0 {
+			ended = append(ended, id)
+		}
+	}
+	slices.SortFunc(ended, func(x, y string) int { return b.jobs[x].Ended - b.jobs[y].Ended })
+	for _, id := range ended[:max(0, len(ended)-20)] {
+		delete(b.jobs, id)
+		b.queue = slices.DeleteFunc(b.queue, func(q string) bool { return q == id })
+	}
+}
+
+func (b *book) runsJob(execution string) bool {
+	for _, j := range b.jobs {
+		if j.Execution == execution {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *book) end(id, how string, attempts []*eventsv1.SetupAttempt, keeps bool) {
 	b.last = id + " " + how
 	if b.open == id {
@@ -357,6 +431,15 @@ func (b *book) differs(s projections.State) string {
 		g := rowOf(m)
 		same(fmt.Sprintf("row %d", dropped+i), g, b.rows[dropped+i])
 	}
+	var jobs, wantJobs []string
+	for _, j := range s.Jobs {
+		jobs = append(jobs, fmt.Sprint(j.ID, j.RuntimeID, j.Status, j.ExecutionID, j.Attempt))
+	}
+	for _, id := range b.queue {
+		j := b.jobs[id]
+		wantJobs = append(wantJobs, fmt.Sprint(id, j.Runtime, j.Status, j.Execution, j.Attempt))
+	}
+	same("jobs", jobs, wantJobs)
 	for i, q := range s.Interactions {
 		if len(b.questions) != len(s.Interactions) {
 			same("questions", len(s.Interactions), len(b.questions))

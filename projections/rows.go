@@ -13,7 +13,7 @@ import (
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
 // It is the fold of State, without keeping what the tables keep, or the request ids, which only the live session asks for.
 type Rows struct {
-	state State // version, session, anchor, when suspensions expire, and staged events only
+	state State // version, session, anchor, when suspensions expire, open jobs and staged events only
 }
 
 // Session is the session record.
@@ -21,6 +21,9 @@ func (x Rows) Session() Session { return x.state.Session }
 
 // NextExpiry is when the first suspension of the session expires, zero when none does.
 func (x Rows) NextExpiry() time.Time { return x.state.Suspensions.NextExpiry() }
+
+// Due says whether somebody has to see to the session: an execution or a job is open.
+func (x Rows) Due() bool { return x.state.Session.Open != nil || len(x.state.Jobs.Open()) > 0 }
 
 // Version is the version of the last event applied.
 func (x Rows) Version() events.Version { return x.state.Version }
@@ -34,7 +37,8 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 	messages := next.History.Tail(next.History.Len())
 	next.Session.Requests = nil
 	return Rows{State{
-		Version: next.Version, LastID: next.LastID, Session: next.Session, Latest: next.Latest.anchor(), Suspensions: next.Suspensions.expiries(), staged: next.staged,
+		Version: next.Version, LastID: next.LastID, Session: next.Session, Latest: next.Latest.anchor(), Suspensions: next.Suspensions.expiries(),
+		Jobs: next.Jobs.withoutInputs(), staged: next.staged,
 	}}, messages, nil
 }
 

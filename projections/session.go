@@ -285,6 +285,10 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 	case *eventsv1.ExecutionAborted:
 		s = s.ended(m.ExecutionId, EndedExecution{End: EndAborted, Reason: m.Reason, Draft: draftText(m.Draft)})
 		s = s.attempted(m.SetupAttempts).keepDraft(m.ExecutionId)
+	case *eventsv1.JobQueued:
+		if m.RequestId != "" { // a manual run: a repeat queues nothing twice
+			s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.JobId)
+		}
 	case *eventsv1.PhaseAdvanced:
 		s.Phase = m.Phase
 	case *eventsv1.SetupRuntimeChanged:

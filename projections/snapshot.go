@@ -37,6 +37,7 @@ type snapshot struct {
 	PluginData   []PluginRecord `json:"pluginData"`
 	Suspensions  Suspensions    `json:"suspensions,omitzero"`
 	Exports      Exports        `json:"exports,omitempty"`
+	Jobs         Jobs           `json:"jobs,omitempty"`
 	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
 }
 
@@ -47,7 +48,7 @@ func (s State) Encode() ([]byte, error) {
 		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Latest: s.Latest, Messages: s.History.Tail(s.History.Len()),
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
-		Exports: s.Exports,
+		Exports: s.Exports, Jobs: s.Jobs,
 	}
 	for _, st := range s.staged.inOrder() {
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(events.ToEnvelope(st.recorded))
@@ -97,6 +98,7 @@ func DecodeState(b []byte) (State, error) {
 		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
 	}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
+	s.Jobs = slices.DeleteFunc(sn.Jobs, func(j *Job) bool { return j == nil })
 	if len(sn.Messages) > 0 {
 		rows := make([]*Message, len(sn.Messages))
 		for i := range rows {

@@ -30,6 +30,7 @@ func chronicle(t testing.TB) *story {
 			&eventsv1.SetupRuntimeChanged{Setup: &eventsv1.SetupRuntime{RuntimeId: "a", Status: "done", Resolution: "completed"}}, &eventsv1.PhaseAdvanced{Phase: "playing"},
 			&eventsv1.PlayerTurnCounted{LogicalTurnId: "e1", CompletedPlayerTurns: 1}, &eventsv1.TriggerLedgerUpdated{Entries: []*eventsv1.TriggerLedgerEntry{{RuntimeId: "narrator", Runs: 1, LastCompletedTurns: 1}}},
 			committed("e1")).
+		in("", queued("j1", "memory/extract"), &eventsv1.JobStarted{JobId: "j1", Node: "n", Activation: "a", Attempt: 1, ExecutionId: "x1"}).
 		in("e2", answer("e2", "e1", "谁", `{"n":"陆青云"}`), started("e2"), failed("e2")).
 		in("", &eventsv1.SessionPaused{}, &eventsv1.SessionResumed{}).
 		in("e3", again("e3", "retry_turn"), started("e3"), told("e3", "还没有。"))

@@ -15,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-4"
+const Fingerprint = "covel-fold-5"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
@@ -31,6 +31,7 @@ type State struct {
 	PluginData   PluginData
 	Suspensions  Suspensions
 	Exports      Exports
+	Jobs         Jobs
 
 	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
 	staged *stagedEvent
@@ -118,7 +119,12 @@ func (s State) next(r events.Recorded, msg proto.Message) State {
 func (s State) apply(r events.Recorded, msg proto.Message) State {
 	open := s.Session.Open
 	s.Suspensions = s.Suspensions.apply(r, msg, open)
-	s.Session = s.Session.apply(r, msg)
+	if s.Jobs.background(msg) {
+		s.Session.UpdatedAt = r.RecordedAt
+	} else {
+		s.Session = s.Session.apply(r, msg)
+	}
+	s.Jobs = s.Jobs.apply(r, msg)
 	s.History = s.History.apply(r, msg, s.anchor(r, open))
 	s.Latest = s.Latest.apply(r, msg, open)
 	s.Interactions = s.Interactions.apply(r, msg)

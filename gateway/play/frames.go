@@ -87,7 +87,14 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 		b.message(r, "message.appended", m.MessageId)
 	case *eventsv1.ActionsSubmitted:
 		b.submitted(r, m)
+	case *eventsv1.JobQueued, *eventsv1.JobStarted, *eventsv1.JobSucceeded, *eventsv1.JobFailed, *eventsv1.JobTimedOut, *eventsv1.JobCancelled,
+		*eventsv1.JobStale, *eventsv1.JobOrphaned, *eventsv1.JobRequeued:
+		b.job(r, msg)
 	case *eventsv1.ExecutionStarted:
+		if m.JobId != "" {
+			return // a job has its own frames
+		}
+		b.settle(r, m.Settle)
 		b.add(r, "execution.started", map[string]any{
 			"executionId": m.ExecutionId, "origin": m.Origin, "logicalTurn": m.LogicalTurn, "phase": m.Phase, "requestId": m.RequestId,
 		})
@@ -189,6 +196,9 @@ func (b *framer) data(r events.Recorded, m *eventsv1.PluginDataChanged) {
 }
 
 func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []*eventsv1.RuntimeOutcome, next string) {
+	if b.after.Jobs.Runs(id) {
+		return
+	}
 	b.session = true
 	list := []map[string]any{}
 	for _, o := range outcomes {

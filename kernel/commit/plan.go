@@ -28,6 +28,8 @@ type In struct {
 	Execution projections.Execution
 	Results   []turn.Result
 	Deferred  []turn.Deferred // queued as jobs with the commit
+	// Digests of the code that ran, by plugin: a job of it runs with the same, or is stale.
+	Digests map[string]string
 	// Topics may be emitted: an active plugin declares them.
 	Topics map[string]bool
 }
@@ -156,11 +158,16 @@ func (p *planner) write(r turn.Result) ([]Fact, error) {
 
 func (p *planner) finish() Out {
 	p.facts = append(p.facts, p.seats()...)
-	clock, next := p.clock()
-	p.facts = append(p.facts, clock...)
+	next := ""
+	if p.in.Execution.Origin != OriginBackground {
+		var clock []Fact
+		clock, next = p.clock()
+		p.facts = append(p.facts, clock...)
+	}
 	if len(p.in.Results) > 0 {
 		p.facts = append(p.facts, Fact{Message: results(p.in.Execution.ID, p.in.Results, p.dropped)})
 	}
+	p.queueJobs()
 	usage := &eventsv1.Usage{}
 	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, usage), Usage: usage, Next: next}
 	p.facts = append(p.facts, Fact{Message: done})

@@ -53,6 +53,7 @@ type life struct {
 	out     []Append
 	execs   int
 	open    string // execution that was started last
+	jobs    int
 	asked   []*eventsv1.InteractionRef
 	rows    []string // message ids
 }
@@ -127,7 +128,7 @@ func (l *life) creation(sessionID string) []fact {
 
 // some draws the facts of one append.
 func (l *life) some() []fact {
-	switch l.pick("append", "accept", "accept", "end", "end", "end", "open", "staged", "status", "table", "noise") {
+	switch l.pick("append", "accept", "accept", "end", "end", "end", "open", "staged", "status", "table", "noise", "job", "job") {
 	case "accept":
 		sub := l.submission()
 		return []fact{{sub.ExecutionId, sub}, {sub.ExecutionId, l.start(sub.ExecutionId)}}
@@ -143,6 +144,8 @@ func (l *life) some() []fact {
 		return []fact{{id, l.start(id)}}
 	case "staged":
 		return l.writes(l.execution())
+	case "job":
+		return l.job()
 	case "status":
 		return []fact{{"", []proto.Message{&eventsv1.SessionPaused{}, &eventsv1.SessionResumed{}, &eventsv1.SessionEnded{Reason: "owner"}}[l.number("status", 2)]}}
 	case "table":

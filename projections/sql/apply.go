@@ -162,7 +162,7 @@ func (p *projector) save() error {
 			return errors.Wrapf(err, "write session %s", id)
 		}
 		open := 0
-		if f.Session().Open != nil {
+		if f.Due() {
 			open = 1
 		}
 		if _, err := p.tx.ExecContext(p.ctx, `INSERT OR REPLACE INTO sessions (id, updated_at, open, fold) VALUES (?, ?, ?, ?)`,

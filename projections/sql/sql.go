@@ -149,7 +149,7 @@ func (m *ReadModels) tx(ctx context.Context, f func(*sql.Tx) error) error {
 	return errors.Wrap(tx.Commit(), "commit")
 }
 
-// Due gives the sessions in which an execution was open when they were projected. A parked session is not due: nobody can
+// Due gives the sessions in which an execution or a job was open when they were projected. A parked session is not due: nobody can
 // fold it, and to try it again is for an operator.
 func (m *ReadModels) Due(ctx context.Context, _ time.Time) ([]string, error) {
 	ids, err := m.ids(ctx, `SELECT id FROM sessions WHERE open = 1 AND id NOT IN (SELECT session FROM parked) ORDER BY id`)

@@ -949,6 +949,7 @@ type ExecutionStarted struct {
 	JobId         string                 `protobuf:"bytes,13,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`                       // origin background: the job it runs
 	Round         uint32                 `protobuf:"varint,14,opt,name=round,proto3" json:"round,omitempty"`                                   // of automatic advancement within one input, 0 for the first
 	AdvanceLimit  uint32                 `protobuf:"varint,15,opt,name=advance_limit,json=advanceLimit,proto3" json:"advance_limit,omitempty"` // how many rounds the root input may have; frozen with it
+	Settle        *SettleReport          `protobuf:"bytes,20,opt,name=settle,proto3" json:"settle,omitempty"`                                  // absent when every job it had to wait for was finished
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1088,6 +1089,66 @@ func (x *ExecutionStarted) GetAdvanceLimit() uint32 {
 	return 0
 }
 
+func (x *ExecutionStarted) GetSettle() *SettleReport {
+	if x != nil {
+		return x.Settle
+	}
+	return nil
+}
+
+// SettleReport names the background jobs that an execution went on without.
+type SettleReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TimedOut      []string               `protobuf:"bytes,1,rep,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"` // not finished within the wait
+	Skipped       []string               `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`                   // could not be started, so not waited for
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleReport) Reset() {
+	*x = SettleReport{}
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleReport) ProtoMessage() {}
+
+func (x *SettleReport) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleReport.ProtoReflect.Descriptor instead.
+func (*SettleReport) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SettleReport) GetTimedOut() []string {
+	if x != nil {
+		return x.TimedOut
+	}
+	return nil
+}
+
+func (x *SettleReport) GetSkipped() []string {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
 // RuntimeTarget names a runtime to run and what it is given.
 type RuntimeTarget struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1099,7 +1160,7 @@ type RuntimeTarget struct {
 
 func (x *RuntimeTarget) Reset() {
 	*x = RuntimeTarget{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1172,7 @@ func (x *RuntimeTarget) String() string {
 func (*RuntimeTarget) ProtoMessage() {}
 
 func (x *RuntimeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1185,7 @@ func (x *RuntimeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeTarget.ProtoReflect.Descriptor instead.
 func (*RuntimeTarget) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RuntimeTarget) GetRuntimeId() string {
@@ -1154,7 +1215,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1227,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1240,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Usage) GetInputTokens() uint64 {
@@ -1235,7 +1296,7 @@ type RuntimeOutcome struct {
 
 func (x *RuntimeOutcome) Reset() {
 	*x = RuntimeOutcome{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1308,7 @@ func (x *RuntimeOutcome) String() string {
 func (*RuntimeOutcome) ProtoMessage() {}
 
 func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1321,7 @@ func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeOutcome.ProtoReflect.Descriptor instead.
 func (*RuntimeOutcome) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RuntimeOutcome) GetRuntimeId() string {
@@ -1346,7 +1407,7 @@ type SetupAttempt struct {
 
 func (x *SetupAttempt) Reset() {
 	*x = SetupAttempt{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1419,7 @@ func (x *SetupAttempt) String() string {
 func (*SetupAttempt) ProtoMessage() {}
 
 func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1432,7 @@ func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupAttempt.ProtoReflect.Descriptor instead.
 func (*SetupAttempt) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetupAttempt) GetRuntimeId() string {
@@ -1422,7 +1483,7 @@ type ExecutionCommitted struct {
 
 func (x *ExecutionCommitted) Reset() {
 	*x = ExecutionCommitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1495,7 @@ func (x *ExecutionCommitted) String() string {
 func (*ExecutionCommitted) ProtoMessage() {}
 
 func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1508,7 @@ func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionCommitted.ProtoReflect.Descriptor instead.
 func (*ExecutionCommitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExecutionCommitted) GetExecutionId() string {
@@ -1500,7 +1561,7 @@ type ExecutionFailed struct {
 
 func (x *ExecutionFailed) Reset() {
 	*x = ExecutionFailed{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1573,7 @@ func (x *ExecutionFailed) String() string {
 func (*ExecutionFailed) ProtoMessage() {}
 
 func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1586,7 @@ func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionFailed.ProtoReflect.Descriptor instead.
 func (*ExecutionFailed) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecutionFailed) GetExecutionId() string {
@@ -1589,7 +1650,7 @@ type ExecutionAborted struct {
 
 func (x *ExecutionAborted) Reset() {
 	*x = ExecutionAborted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1662,7 @@ func (x *ExecutionAborted) String() string {
 func (*ExecutionAborted) ProtoMessage() {}
 
 func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1675,7 @@ func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionAborted.ProtoReflect.Descriptor instead.
 func (*ExecutionAborted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExecutionAborted) GetExecutionId() string {
@@ -1657,7 +1718,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1730,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1743,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Segment) GetKind() string {
@@ -1729,7 +1790,7 @@ type NarrativeAppended struct {
 
 func (x *NarrativeAppended) Reset() {
 	*x = NarrativeAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1802,7 @@ func (x *NarrativeAppended) String() string {
 func (*NarrativeAppended) ProtoMessage() {}
 
 func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1815,7 @@ func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NarrativeAppended.ProtoReflect.Descriptor instead.
 func (*NarrativeAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NarrativeAppended) GetMessageId() string {
@@ -1827,7 +1888,7 @@ type MessageAppended struct {
 
 func (x *MessageAppended) Reset() {
 	*x = MessageAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1900,7 @@ func (x *MessageAppended) String() string {
 func (*MessageAppended) ProtoMessage() {}
 
 func (x *MessageAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1913,7 @@ func (x *MessageAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAppended.ProtoReflect.Descriptor instead.
 func (*MessageAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MessageAppended) GetMessageId() string {
@@ -1907,7 +1968,7 @@ type InteractionRequested struct {
 
 func (x *InteractionRequested) Reset() {
 	*x = InteractionRequested{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +1980,7 @@ func (x *InteractionRequested) String() string {
 func (*InteractionRequested) ProtoMessage() {}
 
 func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +1993,7 @@ func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InteractionRequested.ProtoReflect.Descriptor instead.
 func (*InteractionRequested) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InteractionRequested) GetTurnId() string {
@@ -1996,7 +2057,7 @@ type UIRendered struct {
 
 func (x *UIRendered) Reset() {
 	*x = UIRendered{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2069,7 @@ func (x *UIRendered) String() string {
 func (*UIRendered) ProtoMessage() {}
 
 func (x *UIRendered) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2082,7 @@ func (x *UIRendered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UIRendered.ProtoReflect.Descriptor instead.
 func (*UIRendered) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UIRendered) GetMessageId() string {
@@ -2064,7 +2125,7 @@ type DomainEventEmitted struct {
 
 func (x *DomainEventEmitted) Reset() {
 	*x = DomainEventEmitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2137,7 @@ func (x *DomainEventEmitted) String() string {
 func (*DomainEventEmitted) ProtoMessage() {}
 
 func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2150,7 @@ func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainEventEmitted.ProtoReflect.Descriptor instead.
 func (*DomainEventEmitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DomainEventEmitted) GetTopic() string {
@@ -2131,7 +2192,7 @@ type CharacterSchemaSet struct {
 
 func (x *CharacterSchemaSet) Reset() {
 	*x = CharacterSchemaSet{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2204,7 @@ func (x *CharacterSchemaSet) String() string {
 func (*CharacterSchemaSet) ProtoMessage() {}
 
 func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2217,7 @@ func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterSchemaSet.ProtoReflect.Descriptor instead.
 func (*CharacterSchemaSet) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CharacterSchemaSet) GetVersion() uint32 {
@@ -2196,7 +2257,7 @@ type Character struct {
 
 func (x *Character) Reset() {
 	*x = Character{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2269,7 @@ func (x *Character) String() string {
 func (*Character) ProtoMessage() {}
 
 func (x *Character) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2282,7 @@ func (x *Character) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Character.ProtoReflect.Descriptor instead.
 func (*Character) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Character) GetId() string {
@@ -2289,7 +2350,7 @@ type CharacterUpserted struct {
 
 func (x *CharacterUpserted) Reset() {
 	*x = CharacterUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2362,7 @@ func (x *CharacterUpserted) String() string {
 func (*CharacterUpserted) ProtoMessage() {}
 
 func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2375,7 @@ func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterUpserted.ProtoReflect.Descriptor instead.
 func (*CharacterUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CharacterUpserted) GetRecord() *Character {
@@ -2334,7 +2395,7 @@ type LorebookOwner struct {
 
 func (x *LorebookOwner) Reset() {
 	*x = LorebookOwner{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2407,7 @@ func (x *LorebookOwner) String() string {
 func (*LorebookOwner) ProtoMessage() {}
 
 func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2420,7 @@ func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookOwner.ProtoReflect.Descriptor instead.
 func (*LorebookOwner) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LorebookOwner) GetKind() string {
@@ -2392,7 +2453,7 @@ type LorebookEntry struct {
 
 func (x *LorebookEntry) Reset() {
 	*x = LorebookEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2465,7 @@ func (x *LorebookEntry) String() string {
 func (*LorebookEntry) ProtoMessage() {}
 
 func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2478,7 @@ func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookEntry.ProtoReflect.Descriptor instead.
 func (*LorebookEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LorebookEntry) GetId() string {
@@ -2486,7 +2547,7 @@ type LorebookUpserted struct {
 
 func (x *LorebookUpserted) Reset() {
 	*x = LorebookUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2559,7 @@ func (x *LorebookUpserted) String() string {
 func (*LorebookUpserted) ProtoMessage() {}
 
 func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2572,7 @@ func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookUpserted.ProtoReflect.Descriptor instead.
 func (*LorebookUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LorebookUpserted) GetOwner() *LorebookOwner {
@@ -2541,7 +2602,7 @@ type PluginDataChange struct {
 
 func (x *PluginDataChange) Reset() {
 	*x = PluginDataChange{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2553,7 +2614,7 @@ func (x *PluginDataChange) String() string {
 func (*PluginDataChange) ProtoMessage() {}
 
 func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2566,7 +2627,7 @@ func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChange.ProtoReflect.Descriptor instead.
 func (*PluginDataChange) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PluginDataChange) GetNamespace() string {
@@ -2614,7 +2675,7 @@ type PluginDataChanged struct {
 
 func (x *PluginDataChanged) Reset() {
 	*x = PluginDataChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2687,7 @@ func (x *PluginDataChanged) String() string {
 func (*PluginDataChanged) ProtoMessage() {}
 
 func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2700,7 @@ func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChanged.ProtoReflect.Descriptor instead.
 func (*PluginDataChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PluginDataChanged) GetPluginId() string {
@@ -2665,7 +2726,7 @@ type PhaseAdvanced struct {
 
 func (x *PhaseAdvanced) Reset() {
 	*x = PhaseAdvanced{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2738,7 @@ func (x *PhaseAdvanced) String() string {
 func (*PhaseAdvanced) ProtoMessage() {}
 
 func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2751,7 @@ func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhaseAdvanced.ProtoReflect.Descriptor instead.
 func (*PhaseAdvanced) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PhaseAdvanced) GetPhase() string {
@@ -2717,7 +2778,7 @@ type SetupRuntime struct {
 
 func (x *SetupRuntime) Reset() {
 	*x = SetupRuntime{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2790,7 @@ func (x *SetupRuntime) String() string {
 func (*SetupRuntime) ProtoMessage() {}
 
 func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2803,7 @@ func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntime.ProtoReflect.Descriptor instead.
 func (*SetupRuntime) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetupRuntime) GetRuntimeId() string {
@@ -2817,7 +2878,7 @@ type SetupRuntimeChanged struct {
 
 func (x *SetupRuntimeChanged) Reset() {
 	*x = SetupRuntimeChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +2890,7 @@ func (x *SetupRuntimeChanged) String() string {
 func (*SetupRuntimeChanged) ProtoMessage() {}
 
 func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +2903,7 @@ func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntimeChanged.ProtoReflect.Descriptor instead.
 func (*SetupRuntimeChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetupRuntimeChanged) GetSetup() *SetupRuntime {
@@ -2862,7 +2923,7 @@ type PlayerTurnCounted struct {
 
 func (x *PlayerTurnCounted) Reset() {
 	*x = PlayerTurnCounted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +2935,7 @@ func (x *PlayerTurnCounted) String() string {
 func (*PlayerTurnCounted) ProtoMessage() {}
 
 func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +2948,7 @@ func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTurnCounted.ProtoReflect.Descriptor instead.
 func (*PlayerTurnCounted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PlayerTurnCounted) GetLogicalTurnId() string {
@@ -2915,7 +2976,7 @@ type TriggerLedgerEntry struct {
 
 func (x *TriggerLedgerEntry) Reset() {
 	*x = TriggerLedgerEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +2988,7 @@ func (x *TriggerLedgerEntry) String() string {
 func (*TriggerLedgerEntry) ProtoMessage() {}
 
 func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3001,7 @@ func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerEntry.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TriggerLedgerEntry) GetRuntimeId() string {
@@ -2973,7 +3034,7 @@ type TriggerLedgerUpdated struct {
 
 func (x *TriggerLedgerUpdated) Reset() {
 	*x = TriggerLedgerUpdated{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[39]
+	mi := &file_covel_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3046,7 @@ func (x *TriggerLedgerUpdated) String() string {
 func (*TriggerLedgerUpdated) ProtoMessage() {}
 
 func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[39]
+	mi := &file_covel_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3059,7 @@ func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerUpdated.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerUpdated) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TriggerLedgerUpdated) GetEntries() []*TriggerLedgerEntry {
@@ -3089,7 +3150,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\brendered\x18\x06 \x01(\tR\brendered\x12!\n" +
 	"\fexecution_id\x18\a \x01(\tR\vexecutionId\x12(\n" +
 	"\x10input_message_id\x18\b \x01(\tR\x0einputMessageId\x12<\n" +
-	"\bgathered\x18\t \x03(\v2 .covel.events.v1.GatheredRequestR\bgathered\"\x8e\x04\n" +
+	"\bgathered\x18\t \x03(\v2 .covel.events.v1.GatheredRequestR\bgathered\"\xc5\x04\n" +
 	"\x10ExecutionStarted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\tR\x06origin\x12!\n" +
@@ -3109,7 +3170,11 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\rsuspension_id\x18\f \x01(\tR\fsuspensionId\x12\x15\n" +
 	"\x06job_id\x18\r \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05round\x18\x0e \x01(\rR\x05round\x12#\n" +
-	"\radvance_limit\x18\x0f \x01(\rR\fadvanceLimit\"H\n" +
+	"\radvance_limit\x18\x0f \x01(\rR\fadvanceLimit\x125\n" +
+	"\x06settle\x18\x14 \x01(\v2\x1d.covel.events.v1.SettleReportR\x06settle\"E\n" +
+	"\fSettleReport\x12\x1b\n" +
+	"\ttimed_out\x18\x01 \x03(\tR\btimedOut\x12\x18\n" +
+	"\askipped\x18\x02 \x03(\tR\askipped\"H\n" +
 	"\rRuntimeTarget\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x18\n" +
@@ -3297,7 +3362,7 @@ func file_covel_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_events_proto_rawDescData
 }
 
-var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_covel_events_v1_events_proto_goTypes = []any{
 	(*Metadata)(nil),              // 0: covel.events.v1.Metadata
 	(*Envelope)(nil),              // 1: covel.events.v1.Envelope
@@ -3312,68 +3377,70 @@ var file_covel_events_v1_events_proto_goTypes = []any{
 	(*Action)(nil),                // 10: covel.events.v1.Action
 	(*ActionsSubmitted)(nil),      // 11: covel.events.v1.ActionsSubmitted
 	(*ExecutionStarted)(nil),      // 12: covel.events.v1.ExecutionStarted
-	(*RuntimeTarget)(nil),         // 13: covel.events.v1.RuntimeTarget
-	(*Usage)(nil),                 // 14: covel.events.v1.Usage
-	(*RuntimeOutcome)(nil),        // 15: covel.events.v1.RuntimeOutcome
-	(*SetupAttempt)(nil),          // 16: covel.events.v1.SetupAttempt
-	(*ExecutionCommitted)(nil),    // 17: covel.events.v1.ExecutionCommitted
-	(*ExecutionFailed)(nil),       // 18: covel.events.v1.ExecutionFailed
-	(*ExecutionAborted)(nil),      // 19: covel.events.v1.ExecutionAborted
-	(*Segment)(nil),               // 20: covel.events.v1.Segment
-	(*NarrativeAppended)(nil),     // 21: covel.events.v1.NarrativeAppended
-	(*MessageAppended)(nil),       // 22: covel.events.v1.MessageAppended
-	(*InteractionRequested)(nil),  // 23: covel.events.v1.InteractionRequested
-	(*UIRendered)(nil),            // 24: covel.events.v1.UIRendered
-	(*DomainEventEmitted)(nil),    // 25: covel.events.v1.DomainEventEmitted
-	(*CharacterSchemaSet)(nil),    // 26: covel.events.v1.CharacterSchemaSet
-	(*Character)(nil),             // 27: covel.events.v1.Character
-	(*CharacterUpserted)(nil),     // 28: covel.events.v1.CharacterUpserted
-	(*LorebookOwner)(nil),         // 29: covel.events.v1.LorebookOwner
-	(*LorebookEntry)(nil),         // 30: covel.events.v1.LorebookEntry
-	(*LorebookUpserted)(nil),      // 31: covel.events.v1.LorebookUpserted
-	(*PluginDataChange)(nil),      // 32: covel.events.v1.PluginDataChange
-	(*PluginDataChanged)(nil),     // 33: covel.events.v1.PluginDataChanged
-	(*PhaseAdvanced)(nil),         // 34: covel.events.v1.PhaseAdvanced
-	(*SetupRuntime)(nil),          // 35: covel.events.v1.SetupRuntime
-	(*SetupRuntimeChanged)(nil),   // 36: covel.events.v1.SetupRuntimeChanged
-	(*PlayerTurnCounted)(nil),     // 37: covel.events.v1.PlayerTurnCounted
-	(*TriggerLedgerEntry)(nil),    // 38: covel.events.v1.TriggerLedgerEntry
-	(*TriggerLedgerUpdated)(nil),  // 39: covel.events.v1.TriggerLedgerUpdated
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
-	(*GatheredRequest)(nil),       // 41: covel.events.v1.GatheredRequest
+	(*SettleReport)(nil),          // 13: covel.events.v1.SettleReport
+	(*RuntimeTarget)(nil),         // 14: covel.events.v1.RuntimeTarget
+	(*Usage)(nil),                 // 15: covel.events.v1.Usage
+	(*RuntimeOutcome)(nil),        // 16: covel.events.v1.RuntimeOutcome
+	(*SetupAttempt)(nil),          // 17: covel.events.v1.SetupAttempt
+	(*ExecutionCommitted)(nil),    // 18: covel.events.v1.ExecutionCommitted
+	(*ExecutionFailed)(nil),       // 19: covel.events.v1.ExecutionFailed
+	(*ExecutionAborted)(nil),      // 20: covel.events.v1.ExecutionAborted
+	(*Segment)(nil),               // 21: covel.events.v1.Segment
+	(*NarrativeAppended)(nil),     // 22: covel.events.v1.NarrativeAppended
+	(*MessageAppended)(nil),       // 23: covel.events.v1.MessageAppended
+	(*InteractionRequested)(nil),  // 24: covel.events.v1.InteractionRequested
+	(*UIRendered)(nil),            // 25: covel.events.v1.UIRendered
+	(*DomainEventEmitted)(nil),    // 26: covel.events.v1.DomainEventEmitted
+	(*CharacterSchemaSet)(nil),    // 27: covel.events.v1.CharacterSchemaSet
+	(*Character)(nil),             // 28: covel.events.v1.Character
+	(*CharacterUpserted)(nil),     // 29: covel.events.v1.CharacterUpserted
+	(*LorebookOwner)(nil),         // 30: covel.events.v1.LorebookOwner
+	(*LorebookEntry)(nil),         // 31: covel.events.v1.LorebookEntry
+	(*LorebookUpserted)(nil),      // 32: covel.events.v1.LorebookUpserted
+	(*PluginDataChange)(nil),      // 33: covel.events.v1.PluginDataChange
+	(*PluginDataChanged)(nil),     // 34: covel.events.v1.PluginDataChanged
+	(*PhaseAdvanced)(nil),         // 35: covel.events.v1.PhaseAdvanced
+	(*SetupRuntime)(nil),          // 36: covel.events.v1.SetupRuntime
+	(*SetupRuntimeChanged)(nil),   // 37: covel.events.v1.SetupRuntimeChanged
+	(*PlayerTurnCounted)(nil),     // 38: covel.events.v1.PlayerTurnCounted
+	(*TriggerLedgerEntry)(nil),    // 39: covel.events.v1.TriggerLedgerEntry
+	(*TriggerLedgerUpdated)(nil),  // 40: covel.events.v1.TriggerLedgerUpdated
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(*GatheredRequest)(nil),       // 42: covel.events.v1.GatheredRequest
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
-	40, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
+	41, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
 	0,  // 1: covel.events.v1.Envelope.metadata:type_name -> covel.events.v1.Metadata
 	2,  // 2: covel.events.v1.SessionCreated.plugins:type_name -> covel.events.v1.PluginRef
 	3,  // 3: covel.events.v1.SessionCreated.seats:type_name -> covel.events.v1.Seat
-	35, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
+	36, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
 	3,  // 5: covel.events.v1.SeatChanged.seat:type_name -> covel.events.v1.Seat
 	9,  // 6: covel.events.v1.Action.interaction:type_name -> covel.events.v1.InteractionRef
 	10, // 7: covel.events.v1.ActionsSubmitted.actions:type_name -> covel.events.v1.Action
-	41, // 8: covel.events.v1.ActionsSubmitted.gathered:type_name -> covel.events.v1.GatheredRequest
+	42, // 8: covel.events.v1.ActionsSubmitted.gathered:type_name -> covel.events.v1.GatheredRequest
 	2,  // 9: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
-	13, // 10: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
-	14, // 11: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
-	15, // 12: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	14, // 13: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
-	15, // 14: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	16, // 15: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	14, // 16: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	16, // 17: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	20, // 18: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	40, // 19: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	27, // 20: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	29, // 21: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	30, // 22: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	32, // 23: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	35, // 24: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	38, // 25: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	14, // 10: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
+	13, // 11: covel.events.v1.ExecutionStarted.settle:type_name -> covel.events.v1.SettleReport
+	15, // 12: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
+	16, // 13: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	15, // 14: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
+	16, // 15: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	17, // 16: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	15, // 17: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	17, // 18: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	21, // 19: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	41, // 20: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	28, // 21: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	30, // 22: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	31, // 23: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	33, // 24: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	36, // 25: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	39, // 26: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3388,7 +3455,7 @@ func file_covel_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_events_proto_rawDesc), len(file_covel_events_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
