@@ -64,8 +64,8 @@ var Catalogue = []Entry{
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
 
 	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started", "execution.settle-timeout", "execution.settle-skipped"}, []string{"session", "sessions"}),
-	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
-	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
+	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "operation.failed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
+	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 
 	entry("AdvanceStopped", func() *eventsv1.AdvanceStopped { return new(eventsv1.AdvanceStopped) }, ScopeSession, AtOnce, ViewAll, []string{"execution.completed"}, []string{"session"}),
@@ -83,6 +83,9 @@ var Catalogue = []Entry{
 	entry("LorebookUpserted", func() *eventsv1.LorebookUpserted { return new(eventsv1.LorebookUpserted) }, ScopePath, OnCommit, ViewOperator, nil, []string{"lorebook"}),
 
 	entry("OutputExported", func() *eventsv1.OutputExported { return new(eventsv1.OutputExported) }, ScopePath, OnCommit, ViewOperator, nil, []string{"exports"}),
+	entry("DimensionsInitialized", func() *eventsv1.DimensionsInitialized { return new(eventsv1.DimensionsInitialized) }, ScopePath, OnCommit, ViewAll, []string{"dimensions.changed"}, []string{"dimensions"}),
+	entry("DimensionsUpdated", func() *eventsv1.DimensionsUpdated { return new(eventsv1.DimensionsUpdated) }, ScopePath, OnCommit, ViewAll, []string{"dimensions.changed", "dimensions.settlement.changed"}, []string{"dimensions"}),
+	entry("AssetGenerated", func() *eventsv1.AssetGenerated { return new(eventsv1.AssetGenerated) }, ScopePath, OnCommit, ViewAll, []string{"asset.generated"}, []string{"assets"}),
 
 	entry("PluginDataChanged", func() *eventsv1.PluginDataChanged { return new(eventsv1.PluginDataChanged) }, ScopePath, OnCommit, ViewAll, []string{"plugin-data.changed"}, []string{"plugindata"}),
 

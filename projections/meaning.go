@@ -80,10 +80,38 @@ func understand(msg proto.Message) error {
 		}
 	case *eventsv1.OutputExported:
 		return errors.Wrapf(compact(&m.Value), "value of export %s of %s", m.Name, m.RuntimeId)
+	case *eventsv1.AssetGenerated:
+		if m.Ref == nil {
+			return errors.Wrap(ErrNoMeaning, "ref is missing")
+		}
+		return errors.Wrap(compact(&m.Meta), "meta")
+	case *eventsv1.DimensionsInitialized:
+		return compactDimensions(m.Dimensions)
+	case *eventsv1.DimensionsUpdated:
+		for _, v := range m.Values {
+			if err := compact(&v.Value); err != nil {
+				return errors.Wrapf(err, "value of dimension %s", v.Id)
+			}
+		}
+		return compactDimensions(m.GetReceipt().GetDefinitions())
 	case *eventsv1.PluginDataChanged:
 		for _, c := range m.Changes {
 			if err := compact(&c.Value); err != nil {
 				return errors.Wrapf(err, "value of %s/%s", c.Namespace, c.Key)
+			}
+		}
+	}
+	return nil
+}
+
+func compactDimensions(list []*eventsv1.Dimension) error {
+	for _, d := range list {
+		if d.Definition == nil {
+			return errors.Wrapf(ErrNoMeaning, "definition of dimension %s is missing", d.Id)
+		}
+		for _, b := range []*[]byte{&d.Definition.Schema, &d.Definition.InitialValue, &d.Value} {
+			if err := compact(b); err != nil {
+				return errors.Wrapf(err, "dimension %s", d.Id)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -36,6 +38,11 @@ type book struct {
 	loreAt    map[string]int
 	data      map[string]string
 	exports   map[string]string
+	tides     map[string]string // dimensions: definition, then value, version and newest turn
+	settled   []string          // receipts, oldest first
+	files     map[string]string
+	told      string // failed operations of the newest player's execution
+	origin    map[string]string
 	born      map[string]time.Time
 
 	players, stories int
@@ -95,7 +102,7 @@ func canon(b []byte) string {
 func writeBook(log []events.Recorded) *book {
 	b := &book{
 		session: map[string]any{}, setup: map[string]*eventsv1.SetupRuntime{}, ledger: map[string]*eventsv1.TriggerLedgerEntry{},
-		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, born: map[string]time.Time{}, jobs: map[string]*bookJob{},
+		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, tides: map[string]string{}, files: map[string]string{}, origin: map[string]string{}, born: map[string]time.Time{}, jobs: map[string]*bookJob{},
 	}
 	waiting := map[string][]events.Recorded{}
 	for _, r := range log {
@@ -212,9 +219,20 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 		if m.JobId == "" {
 			b.open = m.ExecutionId
 		}
+		if m.SourceTurnId == "" && len(m.Targets) == 0 { // a retry of single runtimes tells nobody
+			b.origin[m.ExecutionId] = m.Origin
+		}
 	case *eventsv1.ExecutionCommitted:
 		if b.runsJob(m.ExecutionId) {
 			return
+		}
+		if o := b.origin[m.ExecutionId]; b.open == m.ExecutionId && (o == "player" || o == "continuation") {
+			b.told = ""
+			for _, op := range m.Operations {
+				if op.Status == "failed" {
+					b.told += op.Summary + " " + op.Reason + " " + op.InvokedBy.RuntimeId + "\n"
+				}
+			}
 		}
 		b.end(m.ExecutionId, "committed "+m.Next, nil, false)
 	case *eventsv1.ExecutionFailed:
@@ -269,6 +287,27 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 				b.lore = append(b.lore, text)
 			}
 		}
+	case *eventsv1.DimensionsInitialized:
+		for _, d := range m.Dimensions {
+			b.tides[d.Id] = fmt.Sprint(d.Definition.Name, canon(d.Definition.Schema), canon(d.Definition.InitialValue), d.Definition.UpdateRule) + "\x00" + fmt.Sprint(canon(d.Value), d.Version) + "\x00" + "0"
+		}
+	case *eventsv1.DimensionsUpdated:
+		for _, v := range m.Values {
+			parts := strings.Split(b.tides[v.Id], "\x00")
+			if len(parts) < 3 {
+				continue
+			}
+			turn, _ := strconv.Atoi(parts[2])
+			turn = max(turn, int(m.GetReceipt().GetSource().GetTurnNumber()))
+			b.tides[v.Id] = parts[0] + "\x00" + fmt.Sprint(canon(v.Value), v.Version) + "\x00" + strconv.Itoa(turn)
+		}
+		if x := m.Receipt; x != nil {
+			id := x.Source.ResultId + " "
+			b.settled = slices.DeleteFunc(b.settled, func(s string) bool { return strings.HasPrefix(s, id) })
+			b.settled = append(b.settled, id+fmt.Sprint(x.Status, x.Source.TurnNumber, len(x.ReadVersions), len(x.Definitions), x.Version))
+		}
+	case *eventsv1.AssetGenerated:
+		b.files[m.Ref.Id] = fmt.Sprint(m.Ref.Mime, m.Ref.Size, canon(m.Meta), m.RuntimeId, r.RecordedAt)
 	case *eventsv1.PluginDataChanged:
 		for _, c := range m.Changes {
 			k := m.PluginId + "|" + c.Namespace + "|" + c.Key
@@ -474,6 +513,36 @@ func (b *book) differs(s projections.State) string {
 		k := rec.PluginID + "|" + rec.Namespace + "|" + rec.Key
 		same("record "+k, fmt.Sprint(canon(rec.Value), rec.Revision, rec.UpdatedAt, rec.CreatedAt), b.data[k])
 	}
+	tides := map[string]string{}
+	for _, d := range s.Dimensions.List {
+		tides[d.ID] = fmt.Sprint(d.Name, canon(d.Schema), canon(d.InitialValue), d.UpdateRule) + "\x00" + fmt.Sprint(canon(d.Value), d.Version) + "\x00" + fmt.Sprint(d.Tracked)
+	}
+	same("dimensions", tides, b.tides)
+	var receipts, kept []string
+	for _, x := range s.Dimensions.Receipts {
+		receipts = append(receipts, x.ResultID+" "+fmt.Sprint(x.Status, x.TurnNumber, len(x.ReadVersions), len(x.Definitions), x.Version))
+	}
+	settled := 0
+	for _, x := range slices.Backward(b.settled) { // all that are open, the newest of the others
+		if !strings.Contains(x, projections.SettlementPending) {
+			if settled++; settled > projections.MaxReceipts {
+				continue
+			}
+		}
+		kept = append(kept, x)
+	}
+	slices.Reverse(kept)
+	same("receipts", receipts, kept)
+	files := map[string]string{}
+	for _, a := range s.Assets {
+		files[a.ID] = fmt.Sprint(a.Mime, a.Size, canon(a.Meta), a.RuntimeID, a.CreatedAt)
+	}
+	same("files", files, b.files)
+	told := ""
+	for _, o := range ss.NotApplied {
+		told += o.Summary + " " + o.Reason + " " + o.RuntimeID + "\n"
+	}
+	same("told", told, b.told)
 	return fmt.Sprint(joined(out))
 }
 

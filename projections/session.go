@@ -49,6 +49,8 @@ type Session struct {
 	Unfinished           *EndedExecution `json:"unfinished,omitempty"` // whose line the draft is
 	Requests             []*Request      `json:"requests"`             // newest last, at most MaxRequests; never changed
 	Settings             Settings        `json:"settings"`
+	// NotApplied are the failed operations of the newest committed player's or continuation execution.
+	NotApplied []FailedOperation `json:"notApplied,omitempty"`
 }
 
 // PluginRef is a plugin of the session as it was selected.
@@ -275,6 +277,7 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 			s.Open.Targets = append(s.Open.Targets, Target{t.RuntimeId, t.Payload})
 		}
 	case *eventsv1.ExecutionCommitted:
+		s.NotApplied = s.notApplied(m)
 		s = s.ended(m.ExecutionId, EndedExecution{End: EndCommitted, Next: m.Next})
 		if s.Input != nil && s.Input.ExecutionID == m.ExecutionId {
 			s.Input = nil

@@ -38,6 +38,8 @@ type snapshot struct {
 	Suspensions  Suspensions    `json:"suspensions,omitzero"`
 	Exports      Exports        `json:"exports,omitempty"`
 	Jobs         Jobs           `json:"jobs,omitempty"`
+	Dimensions   Dimensions     `json:"dimensions"`
+	Assets       Assets         `json:"assets"`
 	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
 }
 
@@ -49,6 +51,7 @@ func (s State) Encode() ([]byte, error) {
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
 		Exports: s.Exports, Jobs: s.Jobs,
+		Dimensions: s.Dimensions, Assets: s.Assets,
 	}
 	for _, st := range s.staged.inOrder() {
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(events.ToEnvelope(st.recorded))
@@ -95,7 +98,7 @@ func DecodeState(b []byte) (State, error) {
 	}
 	s := State{
 		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Latest: sn.Latest, Interactions: sn.Interactions, Characters: sn.Characters,
-		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
+		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, Dimensions: sn.Dimensions, Assets: sn.Assets, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
 	}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
 	s.Jobs = slices.DeleteFunc(sn.Jobs, func(j *Job) bool { return j == nil })

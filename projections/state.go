@@ -15,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-5"
+const Fingerprint = "covel-fold-6"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
@@ -32,6 +32,8 @@ type State struct {
 	Suspensions  Suspensions
 	Exports      Exports
 	Jobs         Jobs
+	Dimensions   Dimensions
+	Assets       Assets
 
 	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
 	staged *stagedEvent
@@ -132,6 +134,8 @@ func (s State) apply(r events.Recorded, msg proto.Message) State {
 	s.Lorebook = s.Lorebook.apply(msg)
 	s.PluginData = s.PluginData.apply(r, msg)
 	s.Exports = s.Exports.apply(r, msg)
+	s.Dimensions = s.Dimensions.Apply(msg)
+	s.Assets = s.Assets.apply(r, msg)
 	return s
 }
 

@@ -153,6 +153,12 @@ func summary(msg proto.Message) string {
 		return fmt.Sprintf("%s (%s), version %d", m.Record.GetName(), m.Record.GetType(), m.Record.GetVersion())
 	case *eventsv1.LorebookUpserted:
 		return fmt.Sprintf("%d entries of %s%s", len(m.Entries), m.Owner.GetKind(), after(m.Owner.GetPluginId()))
+	case *eventsv1.DimensionsInitialized:
+		return fmt.Sprintf("%d dimensions by %s", len(m.Dimensions), m.PluginId)
+	case *eventsv1.DimensionsUpdated:
+		return fmt.Sprintf("%d values%s", len(m.Values), after(m.GetReceipt().GetStatus()))
+	case *eventsv1.AssetGenerated:
+		return fmt.Sprintf("%s %s by %s", m.Modality, m.Ref.GetMime(), m.PluginId)
 	case *eventsv1.PluginDataChanged:
 		return fmt.Sprintf("%s: %s", m.PluginId, changes(m.Changes))
 	case *eventsv1.OutputExported:

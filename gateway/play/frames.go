@@ -114,6 +114,12 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 		if c, ok := b.after.Characters.Find(m.Record.Id); ok {
 			b.add(r, "character.upserted", map[string]any{"character": characterOf(c)})
 		}
+	case *eventsv1.DimensionsInitialized:
+		b.initialized(r, m)
+	case *eventsv1.DimensionsUpdated:
+		b.updated(r, m)
+	case *eventsv1.AssetGenerated:
+		b.asset(r, m)
 	case *eventsv1.PluginDataChanged:
 		b.data(r, m)
 	case *eventsv1.SuspensionSaved:
@@ -131,8 +137,11 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 	case *eventsv1.PhaseAdvanced, *eventsv1.SetupRuntimeChanged, *eventsv1.PlayerTurnCounted:
 		b.session = true
 	case *eventsv1.ExecutionCommitted:
+		b.refused(r, m.Outcomes)
+		b.operations(r, m.Operations)
 		b.ended(r, true, m.ExecutionId, m.Outcomes, m.Next)
 	case *eventsv1.ExecutionFailed:
+		b.refused(r, m.Outcomes)
 		b.ended(r, false, m.ExecutionId, m.Outcomes, "")
 	case *eventsv1.ExecutionAborted:
 		b.ended(r, false, m.ExecutionId, nil, "")

@@ -24,6 +24,7 @@ type View struct {
 	Characters      []Character                                          `json:"characters"`
 	CharacterSchema any                                                  `json:"characterSchema"`
 	Seats           []projections.Seat                                   `json:"seats"`
+	Dimensions      map[string]Dimension                                 `json:"dimensions"`
 	PluginData      map[string]map[string]map[string]projections.RawJSON `json:"pluginData"`
 	Suspensions     []Suspension                                         `json:"suspensions"`
 	Execution       Execution                                            `json:"execution"`
@@ -41,7 +42,7 @@ func (s *server) viewOf(ctx context.Context, v node.View) (View, error) {
 	delete(world, "lore")
 	out := View{
 		Seq: st.Version, LastID: st.LastID, Incarnation: st.Session.Incarnation, Session: sessionOf(st.Session), World: world,
-		Messages: []Message{}, Characters: []Character{}, CharacterSchema: schemaOf(st.Characters), Seats: nonNil(st.Session.Seats),
+		Messages: []Message{}, Characters: []Character{}, CharacterSchema: schemaOf(st.Characters), Seats: nonNil(st.Session.Seats), Dimensions: dimensionsOf(st.Dimensions.List),
 		PluginData: map[string]map[string]map[string]projections.RawJSON{}, Suspensions: suspensionsOf(st), Execution: executionOf(st, v.Working), Running: runningOf(v.Live), Offline: s.Offline,
 	}
 	tail := st.History.Tail(ViewWindow)

@@ -5,6 +5,7 @@ package commit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,13 +96,13 @@ type planner struct {
 	in       In
 	hasStory bool
 	world    sdk.World
-	revision map[string]uint64 // plugin data revisions as the commit goes
+	records  records
 	facts    []Fact
 	dropped  map[string]string // runtime id → why
 }
 
 func newPlanner(in In) *planner {
-	p := &planner{in: in, world: world.Model(in.State), revision: map[string]uint64{}, dropped: map[string]string{}}
+	p := &planner{in: in, world: world.Model(in.State), records: records{}, dropped: map[string]string{}}
 	for _, r := range in.Results {
 		p.hasStory = p.hasStory || (r.Story && r.Status == turn.Succeeded)
 	}
@@ -143,16 +144,13 @@ func (p *planner) droppedNeed(r turn.Result) string {
 
 // write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
 func (p *planner) write(r turn.Result) ([]Fact, error) {
-	w := writer{planner: p, run: r, world: p.world, revision: map[string]uint64{}}
+	w := writer{planner: p, run: r, world: p.world, records: maps.Clone(p.records)}
 	for _, pr := range r.Proposals {
 		if err := w.proposal(pr); err != nil {
 			return nil, fmt.Errorf("%s: %w", pr.Type, err)
 		}
 	}
-	p.world = w.world
-	for k, v := range w.revision {
-		p.revision[k] = v
-	}
+	p.world, p.records = w.world, w.records
 	return w.facts, nil
 }
 

@@ -17,15 +17,15 @@ import (
 	"github.com/covel/covel/worlds"
 )
 
-// writer gathers the facts of one run. Its world and revisions become the planner's only when the whole run is accepted.
+// writer gathers the facts of one run. Its world and records become the planner's only when the whole run is accepted.
 type writer struct {
-	planner  *planner
-	run      turn.Result
-	world    sdk.World
-	revision map[string]uint64
-	facts    []Fact
-	row      *eventsv1.MessageAppended // the run's row of the conversation, once it has one
-	told     bool                      // the run has appended its story
+	planner *planner
+	run     turn.Result
+	world   sdk.World
+	records records
+	facts   []Fact
+	row     *eventsv1.MessageAppended // the run's row of the conversation, once it has one
+	told    bool                      // the run has appended its story
 }
 
 // proposal checks one proposal and gives its event. The event holds the result, not the operation.
@@ -41,7 +41,8 @@ func (w *writer) proposal(p sdk.Proposal) error {
 		return w.render(p.Payload)
 	case sdk.EventEmit{}.ProposalType():
 		return w.event(p.Payload)
-	case sdk.PluginDataWrite{}.ProposalType(), sdk.PluginDataBatch{}.ProposalType(), sdk.PluginDataDelete{}.ProposalType():
+	case sdk.PluginDataWrite{}.ProposalType(), sdk.PluginDataBatch{}.ProposalType(), sdk.PluginDataDelete{}.ProposalType(),
+		sdk.PluginDataUpdate{}.ProposalType():
 		return w.data(p)
 	case sdk.CharacterSchemaSet{}.ProposalType(), sdk.CharacterUpsert{}.ProposalType():
 		return w.worldModel(p)
@@ -184,35 +185,6 @@ func (w *writer) event(payload json.RawMessage) error {
 		return fmt.Errorf("no active plugin declares the topic %q", e.Topic)
 	}
 	w.add(&eventsv1.DomainEventEmitted{Topic: e.Topic, Data: e.Data, RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID})
-	return nil
-}
-
-func (w *writer) data(p sdk.Proposal) error {
-	writes, err := world.DataWrites(p)
-	if err != nil {
-		return err
-	}
-	ev := &eventsv1.PluginDataChanged{PluginId: w.run.PluginID}
-	for _, wr := range writes {
-		k := w.run.PluginID + "\x00" + wr.Namespace + "\x00" + wr.Key
-		rev, ok := w.revision[k]
-		if !ok {
-			if rev, ok = w.planner.revision[k]; !ok {
-				if rec, found := w.planner.in.State.PluginData.Get(w.run.PluginID, wr.Namespace, wr.Key); found {
-					rev = rec.Revision
-				}
-			}
-		}
-		w.revision[k] = rev + 1
-		c := &eventsv1.PluginDataChange{Namespace: wr.Namespace, Key: wr.Key, Revision: rev + 1}
-		if len(wr.Value) == 0 || string(wr.Value) == "null" {
-			c.Removed = true
-		} else {
-			c.Value = wr.Value
-		}
-		ev.Changes = append(ev.Changes, c)
-	}
-	w.add(ev)
 	return nil
 }
 

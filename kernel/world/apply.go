@@ -16,12 +16,21 @@ import (
 // PlayerType is the character type that is always there and may not be declared.
 const PlayerType = "player"
 
-// Rejection says why a world proposal is not acceptable; the text is English and names the field.
-type Rejection struct{ Message string }
+// Rejection says why a proposal is not acceptable; the text is English and names the field.
+type Rejection struct {
+	Code    string // Invalid, or a more exact one
+	Message string
+}
 
 func (r *Rejection) Error() string { return r.Message }
 
-func reject(format string, args ...any) error { return &Rejection{fmt.Sprintf(format, args...)} }
+// Invalid is the code of a proposal that breaks a rule of its type (seed: tools.txt, "A proposal that fails is not
+// committed. Its error code is proposal-invalid or the rejection reason of the media check").
+const Invalid = "proposal-invalid"
+
+func reject(format string, args ...any) error {
+	return &Rejection{Invalid, fmt.Sprintf(format, args...)}
+}
 
 // Apply folds one proposal into the view. Proposals that are not about the world leave it unchanged. A proposal that the
 // world model does not accept is a *Rejection, and the view is unchanged.

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/plugins/sdk"
-	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/plugins/tools/dataop"
 	"github.com/covel/covel/projections"
 )
 
@@ -19,15 +19,16 @@ type Data struct {
 	plugin    string
 	committed projections.PluginData
 	overlay   map[string]stagedValue // namespace NUL key
-	writes    []sdk.PluginDataWrite
+	writes    []sdk.Payload
 	reads     *Reads
 }
 
-// stagedValue is a record as this execution would leave it: nil removes it. runID is the upstream run that wrote it, "" for
-// the run's own writes, which nobody else can take back.
+// stagedValue is a record as this execution would leave it: nil removes it. runIDs are the upstream runs it comes from:
+// who wrote it, and on whose value their operations were applied. The run's own writes alone have none: nobody else can
+// take them back.
 type stagedValue struct {
-	value json.RawMessage
-	runID string
+	value  json.RawMessage
+	runIDs []string
 }
 
 // NewData makes the view. upstream are the staged writes of completed upstream runs in commit order; those of other plugins
@@ -48,28 +49,45 @@ func (d *Data) Overlay(proposals []sdk.Proposal) { d.show(proposals, "") }
 // show puts proposals on top of the view. What the commit would refuse does not enter it.
 func (d *Data) show(proposals []sdk.Proposal, runID string) {
 	for _, p := range proposals {
-		ws, err := DataWrites(p)
+		ws, err := DataWrites(p, d.peek)
 		if err != nil {
 			continue
 		}
 		for _, w := range ws {
-			d.put(w, runID)
+			d.put(w, runID, p.Type == sdk.PluginDataUpdate{}.ProposalType())
 		}
 	}
 }
 
-func (d *Data) put(w sdk.PluginDataWrite, runID string) {
-	v := w.Value
-	if isNull(v) {
-		v = nil
+// put shows a write of a run, "" for the own one. onTop: it is operations on what was seen before.
+func (d *Data) put(w sdk.PluginDataWrite, runID string, onTop bool) {
+	k := w.Namespace + "\x00" + w.Key
+	next := stagedValue{value: w.Value}
+	if isNull(w.Value) {
+		next.value = nil
 	}
-	d.overlay[w.Namespace+"\x00"+w.Key] = stagedValue{v, runID}
+	if onTop {
+		next.runIDs = slices.Clone(d.overlay[k].runIDs)
+	}
+	if runID != "" {
+		next.runIDs = append(next.runIDs, runID)
+	}
+	d.overlay[k] = next
 }
 
 func (d *Data) note(v stagedValue) {
-	if v.runID != "" {
-		d.reads.Note(v.runID)
+	for _, id := range v.runIDs {
+		d.reads.Note(id)
 	}
+}
+
+// peek is Get without a trace: to apply operations to a value is not to read it, since the commit applies them again.
+func (d *Data) peek(namespace, key string) json.RawMessage {
+	if v, ok := d.overlay[namespace+"\x00"+key]; ok {
+		return v.value
+	}
+	rec, _ := d.committed.Get(d.plugin, namespace, key)
+	return json.RawMessage(rec.Value)
 }
 
 // Get gives the value a run sees, nil when there is none. A record that an upstream run removed was read as well.
@@ -116,85 +134,33 @@ func (d *Data) Set(namespace, key string, value any) error {
 	if err := CheckDataWrite(w); err != nil {
 		return err
 	}
-	d.put(w, "")
+	d.put(w, "", false)
 	d.writes = append(d.writes, w)
 	return nil
 }
 
+// Update buffers operations on a record; later reads of the run see what they give now.
+func (d *Data) Update(namespace, key string, ops ...sdk.DataOp) error {
+	if err := checkKey(namespace, key); err != nil {
+		return err
+	}
+	u := sdk.PluginDataUpdate{Namespace: namespace, Key: key, Ops: slices.Clone(ops)}
+	w, err := updated(u, d.peek)
+	if err != nil {
+		var failed *dataop.Error
+		if errors.As(err, &failed) {
+			return failed.Tool()
+		}
+		return err
+	}
+	d.put(w, "", true)
+	d.writes = append(d.writes, u)
+	return nil
+}
+
 // Take gives the run's own writes since the last Take, in order. They stay visible.
-func (d *Data) Take() []sdk.PluginDataWrite {
+func (d *Data) Take() []sdk.Payload {
 	writes := d.writes
 	d.writes = nil
 	return writes
-}
-
-// DataWrites gives the record writes of a plugin.data proposal of any kind; none for other proposals. A write that breaks a
-// rule fails the whole proposal.
-func DataWrites(p sdk.Proposal) ([]sdk.PluginDataWrite, error) {
-	var writes []sdk.PluginDataWrite
-	var read any
-	var one sdk.PluginDataWrite
-	var batch sdk.PluginDataBatch
-	var del sdk.PluginDataDelete
-	switch p.Type {
-	case one.ProposalType():
-		read = &one
-	case batch.ProposalType():
-		read = &batch
-	case del.ProposalType():
-		read = &del
-	default:
-		return nil, nil
-	}
-	if _, err := ReadPayload(p.Payload, read); err != nil {
-		return nil, err
-	}
-	switch p.Type {
-	case one.ProposalType():
-		writes = []sdk.PluginDataWrite{one}
-	case batch.ProposalType():
-		writes = batch.Items
-		if len(writes) == 0 {
-			return nil, reject("items must not be empty")
-		}
-	case del.ProposalType():
-		return []sdk.PluginDataWrite{{Namespace: del.Namespace, Key: del.Key}}, checkKey(del.Namespace, del.Key)
-	}
-	for _, w := range writes {
-		if err := CheckDataWrite(w); err != nil {
-			return nil, err
-		}
-	}
-	return writes, nil
-}
-
-// CheckDataWrite holds a write against the rules for every writer (reference: plugins.md §13.2). The value null removes the
-// record; to leave it out is a mistake.
-func CheckDataWrite(w sdk.PluginDataWrite) error {
-	if err := checkKey(w.Namespace, w.Key); err != nil {
-		return err
-	}
-	switch {
-	case len(w.Value) == 0:
-		return reject("value of %s/%s is missing; null removes a record", w.Namespace, w.Key)
-	case len(w.Value) > tools.MaxDataBytes:
-		return reject("value of %s/%s has %d bytes, the limit is %d: split it or keep less", w.Namespace, w.Key, len(w.Value), tools.MaxDataBytes)
-	case !json.Valid(w.Value):
-		return reject("value of %s/%s is not JSON", w.Namespace, w.Key)
-	}
-	return checkNumbers("value of "+w.Namespace+"/"+w.Key, w.Value)
-}
-
-func checkKey(namespace, key string) error {
-	if err := tools.CheckDataKey(namespace, key); err != nil {
-		var known *sdk.ToolError
-		if errors.As(err, &known) {
-			return reject("%s", known.Message)
-		}
-		return err
-	}
-	if strings.ContainsRune(namespace, 0) || strings.ContainsRune(key, 0) {
-		return reject("plugin data namespace and key must not contain U+0000")
-	}
-	return nil
 }

@@ -79,11 +79,72 @@ func TestDataView(t *testing.T) {
 	expect(t, "after the caller wrote to what it got", string(d.Get("notes", "龙胆")), `{"x":1}`)
 	var taken []string
 	for _, w := range d.Take() {
-		taken = append(taken, w.Key+"="+string(w.Value))
+		taken = append(taken, w.(sdk.PluginDataWrite).Key+"="+string(w.(sdk.PluginDataWrite).Value))
 	}
 	expect(t, "taken", taken, []string{`a={"t":"龙"}`, "b=null", "🐉=[1,2]", "🐉=[3]"})
 	expect(t, "taken again", len(d.Take()), 0)
 	expect(t, "still seen", string(d.Get("notes", "🐉")), "[3]")
+}
+
+// Rule DEC Operation-based writes: ctx.pluginData.update starts from {} where there is no record, later reads see the result.
+func TestUpdateIsBuffered(t *testing.T) {
+	d := NewData("p", projections.PluginData{}, nil, nil)
+	for _, ops := range [][]sdk.DataOp{{sdk.OpIncrement("gold", 3), sdk.OpAppend("bag", "绳")}, {sdk.OpIncrement("gold", -1).Within(0, 9), sdk.OpAppend("bag", "灯").Once()}} {
+		if err := d.Update("n", "k", ops...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, "seen", string(d.Get("n", "k")), `{"bag":["绳","灯"],"gold":2}`)
+	err := d.Update("n", "k", sdk.OpPut("x", 1), sdk.OpIncrement("gold", -3).Within(0, 9))
+	var failed *sdk.ToolError
+	if !errors.As(err, &failed) || failed.Code != sdk.Conflict || !strings.Contains(failed.Message, "ops[1]: out-of-bounds") {
+		t.Errorf("%v", err)
+	}
+	if err := d.Update("_x", "k", sdk.OpDelete()); err == nil {
+		t.Error("a reserved namespace is written to")
+	}
+	expect(t, "after the failures", string(d.Get("n", "k")), `{"bag":["绳","灯"],"gold":2}`)
+	taken := d.Take()
+	expect(t, "taken", len(taken), 2)
+	again := NewData("p", projections.PluginData{}, nil, nil)
+	for _, payload := range taken {
+		p, err := sdk.Propose(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Overlay([]sdk.Proposal{p})
+	}
+	expect(t, "as another run sees it", string(again.Get("n", "k")), `{"bag":["绳","灯"],"gold":2}`)
+}
+
+// Rule TP:652: to read a record is to depend on the upstream run that wrote it, and on each whose value operations went on
+// from; to apply operations alone is not to read, since the commit applies them again.
+func TestUpdatesAndReads(t *testing.T) {
+	propose := func(p sdk.Payload) []sdk.Proposal {
+		out, err := sdk.Propose(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []sdk.Proposal{out}
+	}
+	upstream := []Write{
+		{RunID: "run-a", PluginID: "p", Proposals: propose(sdk.PluginDataUpdate{Namespace: "n", Key: "k", Ops: []sdk.DataOp{sdk.OpIncrement("gold", 1)}})},
+		{RunID: "run-b", PluginID: "p", Proposals: propose(sdk.PluginDataUpdate{Namespace: "n", Key: "k", Ops: []sdk.DataOp{sdk.OpIncrement("gold", 2)}})},
+		{RunID: "run-c", PluginID: "p", Proposals: propose(sdk.PluginDataWrite{Namespace: "n", Key: "别的", Value: json.RawMessage("1")})},
+	}
+	reads := &Reads{}
+	d := NewData("p", projections.PluginData{}, upstream, reads)
+	if err := d.Update("n", "k", sdk.OpIncrement("gold", 4)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "after an update", reads.List(), []string{})
+	expect(t, "seen", string(d.Get("n", "k")), `{"gold":7}`)
+	expect(t, "after a read", reads.List(), []string{"run-a", "run-b"})
+	if err := d.Set("n", "别的", 2); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "own", string(d.Get("n", "别的")), "2")
+	expect(t, "after a read of its own", reads.List(), []string{"run-a", "run-b"})
 }
 
 func TestDataRules(t *testing.T) {
@@ -117,6 +178,13 @@ func TestDataWrites(t *testing.T) {
 		{"plugin.data", `{"namespace":"n","key":"k","value":1,"plugin":"q"}`, `payload: json: unknown field "plugin"`},
 		{"plugin.data", `{"namespace":"n","key":"k","value":{"n":-9007199254740993}}`, `payload.value.n: -9007199254740993 is beyond ±2^53 and would lose digits: use a smaller number, or text`},
 		{"plugin.data", `{"namespace":"n","key":"k","value":[9007199254740992,1e300,"90071992547409939999"]}`, `n/k=[9007199254740992,1e300,"90071992547409939999"]`},
+		// Rule DEC Operation-based writes: the operations are applied to the live value, and then the rules for every write hold.
+		{"plugin.data.update", `{"namespace":"n","key":"k","ops":[{"op":"increment","path":"gold","by":2},{"op":"put","path":"名","value":"<灯>"}]}`, `n/k={"gold":7,"名":"<灯>"}`},
+		{"plugin.data.update", `{"namespace":"n","key":"k","ops":[{"op":"delete"}]}`, `n/k=`},
+		{"plugin.data.update", `{"namespace":"n","key":"k","ops":[{"op":"increment","path":"gold","by":2},{"op":"increment","path":"gold","by":2,"max":8}]}`, `n/k: ops[1]: out-of-bounds: 9 at the path "gold" would be above 8`},
+		{"plugin.data.update", `{"namespace":"_x","key":"k","ops":[{"op":"delete"}]}`, `The namespace "_x" is reserved: a plugin writes its own namespaces and _hidden.<namespace>.`},
+		{"plugin.data.update", `{"namespace":"n","key":"k","ops":[{"op":"append","path":"l","value":"` + strings.Repeat("x", tools.MaxDataBytes) + `"}]}`, `value of n/k has 262163 bytes, the limit is 262144: split it or keep less`},
+		{"plugin.data.update", `{"namespace":"n","key":"k","ops":[{"op":"delete","note":"x"}]}`, `payload: json: unknown field "note"`},
 		{"plugin.data.batch", `{"items":[{"namespace":"n","key":"a","value":1},{"namespace":"n","key":"a","value":null}]}`, `n/a=1 n/a=null`},
 		{"plugin.data.batch", `{"items":[]}`, `items must not be empty`},
 		{"plugin.data.batch", `{}`, `items must not be empty`},
@@ -125,7 +193,7 @@ func TestDataWrites(t *testing.T) {
 		{"plugin.data.delete", `{"namespace":"_x","key":"k"}`, `The namespace "_x" is reserved: a plugin writes its own namespaces and _hidden.<namespace>.`},
 		{"narrative.append", `{`, ``},
 	} {
-		writes, err := DataWrites(sdk.Proposal{Type: c.typ, Payload: json.RawMessage(c.payload)})
+		writes, err := DataWrites(sdk.Proposal{Type: c.typ, Payload: json.RawMessage(c.payload)}, func(string, string) json.RawMessage { return json.RawMessage(`{"gold":5}`) })
 		var got []string
 		for _, w := range writes {
 			got = append(got, w.Namespace+"/"+w.Key+"="+string(w.Value))

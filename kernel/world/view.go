@@ -23,6 +23,7 @@ func View(s projections.State, pack worlds.View) sdk.World {
 			Version: pack.DeclaredSchema.Version, Types: slices.Clone(pack.DeclaredSchema.Types), Attributes: slices.Clone(pack.DeclaredSchema.Attributes),
 		}
 	}
+	w.Dimensions = Dimensions(s.Dimensions)
 	w.Lorebook = make([]sdk.LorebookEntry, 0, len(s.Lorebook))
 	for _, e := range s.Lorebook {
 		enabled := e.Enabled

@@ -93,6 +93,66 @@ type PluginDataDelete struct {
 	Key       string `json:"key"`
 }
 
+// PluginDataUpdate is plugin.data.update: operations on one record. They are applied to the live value at the commit, so
+// that increments, appends and merges of different members by parallel runs compose. A record that is missing begins as {}.
+type PluginDataUpdate struct {
+	Namespace string   `json:"namespace"`
+	Key       string   `json:"key"`
+	Ops       []DataOp `json:"ops"` // 1–64, applied in order; the first that fails rejects all
+}
+
+// AssetGenerate tells of a picture, a sound or another file that a run has made.
+type AssetGenerate struct {
+	Ref      MediaRef       `json:"ref"`
+	Modality string         `json:"modality"` // image | speech | music | …
+	Meta     map[string]any `json:"meta,omitempty"`
+}
+
+// MediaRef names a stored file by its content. Wherever such an object stands in a proposal, the session must know the file.
+type MediaRef struct {
+	ID   string `json:"id"` // lower-case hex SHA-256
+	Mime string `json:"mime"`
+	Size int64  `json:"size"` // bytes
+}
+
+// DimensionDefinition declares a dimension of the world (reference: worlds-and-story.md §13.1).
+type DimensionDefinition struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	Schema       json.RawMessage `json:"schema"`
+	InitialValue json.RawMessage `json:"initialValue"`
+	UpdateRule   string          `json:"updateRule,omitempty"`
+}
+
+// DimensionInitialize creates dimensions that are missing. Only the provider of world.dimensions@1 may.
+type DimensionInitialize struct {
+	Definitions map[string]DimensionDefinition `json:"definitions"`
+}
+
+// DimensionUpdate changes values of dimensions, all of them or none. Only the provider of world.dimensions@1 may.
+type DimensionUpdate struct {
+	Updates []DimensionChange `json:"updates"`
+	// Source is the story that the values follow from; with it the update settles what that story left open.
+	Source *DimensionSource `json:"source,omitempty"`
+	// ReadVersions are the versions that were read. All must be current.
+	ReadVersions map[string]int `json:"readVersions,omitempty"`
+	Settlement   string         `json:"settlement,omitempty"` // "" | no-change | manual | skipped
+}
+
+// DimensionChange is the new whole value of one dimension.
+type DimensionChange struct {
+	ID              string          `json:"id"`
+	ExpectedVersion int             `json:"expectedVersion"`
+	Value           json.RawMessage `json:"value"`
+	Reason          string          `json:"reason,omitempty"` // at most 2,000 characters
+}
+
+// DimensionSource names the run that told the story, and its logical turn.
+type DimensionSource struct {
+	ResultID   string `json:"resultId"`
+	TurnNumber int    `json:"turnNumber"`
+}
+
 // CharacterUpsert writes a character. With ExpectedVersion it is a patch (fields merged, version raised), without it a
 // full replacement (seed: tools.txt, "character.upsert").
 type CharacterUpsert struct {
@@ -118,14 +178,18 @@ type LorebookUpsert struct {
 }
 
 // ProposalType names.
-func (NarrativeAppend) ProposalType() string    { return "narrative.append" }
-func (MessageAppend) ProposalType() string      { return "message.append" }
-func (InteractionRequest) ProposalType() string { return "interaction.request" }
-func (EventEmit) ProposalType() string          { return "event.emit" }
-func (UIRender) ProposalType() string           { return "ui.render" }
-func (PluginDataWrite) ProposalType() string    { return "plugin.data" }
-func (PluginDataBatch) ProposalType() string    { return "plugin.data.batch" }
-func (PluginDataDelete) ProposalType() string   { return "plugin.data.delete" }
-func (CharacterUpsert) ProposalType() string    { return "character.upsert" }
-func (CharacterSchemaSet) ProposalType() string { return "character.schema.set" }
-func (LorebookUpsert) ProposalType() string     { return "lorebook.upsert" }
+func (NarrativeAppend) ProposalType() string     { return "narrative.append" }
+func (MessageAppend) ProposalType() string       { return "message.append" }
+func (InteractionRequest) ProposalType() string  { return "interaction.request" }
+func (EventEmit) ProposalType() string           { return "event.emit" }
+func (UIRender) ProposalType() string            { return "ui.render" }
+func (PluginDataWrite) ProposalType() string     { return "plugin.data" }
+func (PluginDataBatch) ProposalType() string     { return "plugin.data.batch" }
+func (PluginDataDelete) ProposalType() string    { return "plugin.data.delete" }
+func (PluginDataUpdate) ProposalType() string    { return "plugin.data.update" }
+func (AssetGenerate) ProposalType() string       { return "asset.generate" }
+func (DimensionInitialize) ProposalType() string { return "dimension.initialize" }
+func (DimensionUpdate) ProposalType() string     { return "dimension.update" }
+func (CharacterUpsert) ProposalType() string     { return "character.upsert" }
+func (CharacterSchemaSet) ProposalType() string  { return "character.schema.set" }
+func (LorebookUpsert) ProposalType() string      { return "lorebook.upsert" }

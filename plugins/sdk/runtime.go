@@ -132,6 +132,9 @@ type PluginData interface {
 	List(namespace string) []Record
 	// Set buffers a write; a nil value removes the record. Namespaces beginning with "_" are refused, except "_hidden.<ns>".
 	Set(namespace, key string, value any) error
+	// Update buffers operations on a record; they are applied to what the run sees now, and again to the live value at the
+	// commit. A record that is missing begins as {}. The first operation that fails rejects all of them.
+	Update(namespace, key string, ops ...DataOp) error
 }
 
 // Record is one plugin-data record.

@@ -12,6 +12,18 @@ type World struct {
 	Lorebook   []LorebookEntry
 	// DeclaredSchema is the character schema the world's author wrote, nil when the world declares none.
 	DeclaredSchema *CharacterSchema
+	// Dimensions are the world's changing values by id, as they were when the execution started: no write of the execution
+	// shows in them (reference: worlds-and-story.md §13.4).
+	Dimensions map[string]Dimension
+}
+
+// Dimension is the public side of a world's changing value.
+type Dimension struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema"`
+	Value       json.RawMessage `json:"value"`
+	Version     int             `json:"version"`
 }
 
 // WorldRecord is the world in the session's language.

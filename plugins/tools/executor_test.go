@@ -237,6 +237,9 @@ func (d fakeData) Get(namespace, key string) json.RawMessage { return d[namespac
 func (d fakeData) Set(string, string, any) error {
 	return errors.New("a call writes through to the run")
 }
+func (d fakeData) Update(string, string, ...sdk.DataOp) error {
+	return errors.New("a call writes through to the run")
+}
 func (d fakeData) List(namespace string) (out []sdk.Record) {
 	for k, v := range d {
 		if rest, ok := strings.CutPrefix(k, namespace+"/"); ok {

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pkg/errors"
+
 	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools/dataop"
 )
 
 // callData is the plugin data of one tool call: it reads through to the run's view, keeps the call's own writes to itself
@@ -16,8 +19,15 @@ import (
 type callData struct {
 	mu     sync.Mutex
 	base   sdk.PluginData
-	writes []sdk.PluginDataWrite
+	writes []dataWrite
 	over   bool
+}
+
+// dataWrite is a write of the call as it is proposed, and the value it leaves behind; nil removes the record.
+type dataWrite struct {
+	namespace, key string
+	value          json.RawMessage
+	payload        sdk.Payload
 }
 
 // Get gives the value of the call's last write, else the run's.
@@ -27,9 +37,13 @@ func (d *callData) Get(namespace, key string) json.RawMessage {
 	if d.over {
 		return nil
 	}
+	return d.get(namespace, key)
+}
+
+func (d *callData) get(namespace, key string) json.RawMessage {
 	for _, w := range slices.Backward(d.writes) {
-		if w.Namespace == namespace && w.Key == key {
-			return slices.Clone(w.Value)
+		if w.namespace == namespace && w.key == key {
+			return slices.Clone(w.value)
 		}
 	}
 	if d.base == nil {
@@ -52,12 +66,12 @@ func (d *callData) List(namespace string) []sdk.Record {
 		}
 	}
 	for _, w := range d.writes {
-		if w.Namespace != namespace {
+		if w.namespace != namespace {
 			continue
 		}
-		out = slices.DeleteFunc(out, func(r sdk.Record) bool { return r.Key == w.Key })
-		if w.Value != nil {
-			out = append(out, sdk.Record{Key: w.Key, Value: slices.Clone(w.Value)})
+		out = slices.DeleteFunc(out, func(r sdk.Record) bool { return r.Key == w.key })
+		if w.value != nil {
+			out = append(out, sdk.Record{Key: w.key, Value: slices.Clone(w.value)})
 		}
 	}
 	slices.SortFunc(out, func(a, b sdk.Record) int { return cmp.Compare(a.Key, b.Key) })
@@ -79,15 +93,41 @@ func (d *callData) Set(namespace, key string, value any) error {
 			raw = b
 		}
 	}
-	if len(raw) > MaxDataBytes {
-		return sdk.Fail(sdk.InvalidInput, "The value of %s/%s has %d bytes of JSON; at most %d fit into one record.", namespace, key, len(raw), MaxDataBytes)
+	var payload sdk.Payload = sdk.PluginDataWrite{Namespace: namespace, Key: key, Value: raw}
+	if raw == nil {
+		payload = sdk.PluginDataDelete{Namespace: namespace, Key: key}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over {
-		return sdk.Fail(sdk.Cancelled, "The call is over; its writes are discarded.")
+	return d.keep(dataWrite{namespace, key, raw, payload})
+}
+
+// Update keeps operations for the end of the call; later reads of the call see what they give now.
+func (d *callData) Update(namespace, key string, ops ...sdk.DataOp) error {
+	if err := CheckDataKey(namespace, key); err != nil {
+		return err
 	}
-	d.writes = append(d.writes, sdk.PluginDataWrite{Namespace: namespace, Key: key, Value: raw})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	value, err := dataop.Apply(d.get(namespace, key), ops)
+	if err != nil {
+		var failed *dataop.Error
+		if errors.As(err, &failed) {
+			return failed.Tool()
+		}
+		return err
+	}
+	return d.keep(dataWrite{namespace, key, value, sdk.PluginDataUpdate{Namespace: namespace, Key: key, Ops: slices.Clone(ops)}})
+}
+
+func (d *callData) keep(w dataWrite) error {
+	switch {
+	case d.over:
+		return sdk.Fail(sdk.Cancelled, "The call is over; its writes are discarded.")
+	case len(w.value) > MaxDataBytes:
+		return sdk.Fail(sdk.InvalidInput, "The value of %s/%s has %d bytes of JSON; at most %d fit into one record.", w.namespace, w.key, len(w.value), MaxDataBytes)
+	}
+	d.writes = append(d.writes, w)
 	return nil
 }
 
@@ -98,11 +138,7 @@ func (d *callData) end() ([]sdk.Proposal, error) {
 	d.over = true
 	var out []sdk.Proposal
 	for _, w := range d.writes {
-		var payload sdk.Payload = w
-		if w.Value == nil {
-			payload = sdk.PluginDataDelete{Namespace: w.Namespace, Key: w.Key}
-		}
-		p, err := sdk.Propose(payload)
+		p, err := sdk.Propose(w.payload)
 		if err != nil {
 			return nil, err
 		}

@@ -221,7 +221,14 @@ func (l *life) end(id string) proto.Message {
 	}
 	switch l.pick("end", "commit", "commit", "commit", "fail", "abort") {
 	case "commit":
-		return &eventsv1.ExecutionCommitted{ExecutionId: id, Next: l.pick("next", "", "opening")}
+		m := &eventsv1.ExecutionCommitted{ExecutionId: id, Next: l.pick("next", "", "opening")}
+		for range l.number("operations", 2) {
+			m.Operations = append(m.Operations, &eventsv1.OperationOutcome{
+				Id: "op", Service: "inventory.change@1", Summary: l.text("summary"), Status: l.pick("status", "applied", "failed"), Reason: "out-of-bounds",
+				InvokedBy: &eventsv1.InvokedBy{RuntimeId: l.runtime()},
+			})
+		}
+		return m
 	case "fail":
 		return &eventsv1.ExecutionFailed{ExecutionId: id, Reason: "story-failed", Error: l.text("error"), SetupAttempts: attempts, Draft: l.draft()}
 	}
@@ -316,7 +323,7 @@ func (l *life) clock(id string) proto.Message {
 }
 
 func (l *life) worldEvent() proto.Message {
-	switch l.pick("world", "schema", "character", "character", "lore", "export", "data", "data") {
+	switch l.pick("world", "schema", "character", "character", "lore", "export", "data", "data", "dimensions", "values", "asset") {
 	case "schema":
 		return &eventsv1.CharacterSchemaSet{Version: l.number("schema", 4), Types: l.names("types"), Attributes: l.json("attributes")}
 	case "character":
@@ -327,6 +334,19 @@ func (l *life) worldEvent() proto.Message {
 		return &eventsv1.OutputExported{
 			PluginId: l.plugin(), RuntimeId: l.runtime(), Name: l.pick("export", "facts", "事实"), Value: l.json("value"), Revision: uint64(l.number("revision", 5)), RunId: "run", Contract: "k@1",
 		}
+	case "dimensions":
+		m := &eventsv1.DimensionsInitialized{PluginId: l.plugin()}
+		for range l.number("dimensions", 2) {
+			m.Dimensions = append(m.Dimensions, l.dimension())
+		}
+		return m
+	case "values":
+		return l.values()
+	case "asset":
+		return &eventsv1.AssetGenerated{
+			Ref: &eventsv1.MediaRef{Id: l.pick("asset", "a1", "b2", "00"), Mime: "image/png", Size: int64(l.number("size", 99))}, Modality: "image",
+			Meta: l.json("meta"), RuntimeId: l.runtime(), PluginId: l.plugin(),
+		}
 	}
 	m := &eventsv1.PluginDataChanged{PluginId: l.plugin()}
 	for range l.number("changes", 3) {
@@ -334,6 +354,31 @@ func (l *life) worldEvent() proto.Message {
 			Namespace: l.pick("namespace", "notes", "_hidden.plan", "笔记"), Key: l.pick("key", "a", "ab", "龙胆", "🐉"), Removed: l.yes("removed"),
 			Value: l.json("value"), Revision: uint64(l.number("revision", 5)),
 		})
+	}
+	return m
+}
+
+func (l *life) dimension() *eventsv1.Dimension {
+	return &eventsv1.Dimension{
+		Id: l.pick("dimension", "tide", "mood", "派系"), Value: l.json("value"), Version: l.number("version", 5),
+		Definition: &eventsv1.DimensionDefinition{Name: l.text("name"), Schema: l.json("schema"), InitialValue: l.json("initial"), UpdateRule: l.text("rule")},
+	}
+}
+
+func (l *life) values() *eventsv1.DimensionsUpdated {
+	m := &eventsv1.DimensionsUpdated{PluginId: l.plugin()}
+	for range l.number("values", 2) {
+		m.Values = append(m.Values, &eventsv1.DimensionValue{Id: l.pick("dimension", "tide", "mood", "派系"), Value: l.json("value"), Version: l.number("version", 9)})
+	}
+	if l.yes("receipt") {
+		m.Receipt = &eventsv1.DimensionReceipt{
+			Source: &eventsv1.DimensionSource{ResultId: fmt.Sprint("run-", l.number("result", 40)), TurnNumber: l.number("turn", 40)},
+			Status: l.pick("status", "pending-settlement", "settled", "manual"), SourceTurnId: "e1", Version: l.number("version", 3),
+			Definitions: []*eventsv1.Dimension{l.dimension()},
+		}
+		if l.yes("read") {
+			m.Receipt.ReadVersions = []*eventsv1.DimensionVersion{{Id: "tide", Version: 1}, {Id: "mood", Version: 2}}
+		}
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package charcreator
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -14,6 +15,9 @@ type records map[string]json.RawMessage
 
 func (r records) Get(namespace, key string) json.RawMessage { return r[namespace+"/"+key] }
 func (r records) List(string) []sdk.Record                  { return nil }
+func (r records) Update(string, string, ...sdk.DataOp) error {
+	return errors.New("records knows no operations")
+}
 func (r records) Set(namespace, key string, value any) error {
 	b, err := json.Marshal(value)
 	r[namespace+"/"+key] = b

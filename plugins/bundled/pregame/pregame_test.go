@@ -3,6 +3,7 @@ package pregame
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/covel/covel/plugins/sdk"
@@ -13,6 +14,9 @@ type records map[string]json.RawMessage
 
 func (r records) Get(namespace, key string) json.RawMessage { return r[namespace+"/"+key] }
 func (r records) List(string) []sdk.Record                  { return nil }
+func (r records) Update(string, string, ...sdk.DataOp) error {
+	return errors.New("records knows no operations")
+}
 func (r records) Set(namespace, key string, value any) error {
 	b, err := json.Marshal(value)
 	r[namespace+"/"+key] = b

@@ -1290,6 +1290,10 @@ type RuntimeOutcome struct {
 	Dropped       bool                   `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"` // ran well, its writes were refused at commit
 	Usage         *Usage                 `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
 	Finalizer     bool                   `protobuf:"varint,10,opt,name=finalizer,proto3" json:"finalizer,omitempty"`
+	Code          string                 `protobuf:"bytes,20,opt,name=code,proto3" json:"code,omitempty"`                                     // why its writes were refused, e.g. proposal-invalid; empty when they were not
+	ProposalType  string                 `protobuf:"bytes,21,opt,name=proposal_type,json=proposalType,proto3" json:"proposal_type,omitempty"` // of the proposal that was refused, when it was its own
+	LostReads     []string               `protobuf:"bytes,22,rep,name=lost_reads,json=lostReads,proto3" json:"lost_reads,omitempty"`          // run ids of dropped runs whose writes it had read, and committed all the same
+	ParentRunId   string                 `protobuf:"bytes,23,opt,name=parent_run_id,json=parentRunId,proto3" json:"parent_run_id,omitempty"`  // of a nested run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1394,6 +1398,34 @@ func (x *RuntimeOutcome) GetFinalizer() bool {
 	return false
 }
 
+func (x *RuntimeOutcome) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *RuntimeOutcome) GetProposalType() string {
+	if x != nil {
+		return x.ProposalType
+	}
+	return ""
+}
+
+func (x *RuntimeOutcome) GetLostReads() []string {
+	if x != nil {
+		return x.LostReads
+	}
+	return nil
+}
+
+func (x *RuntimeOutcome) GetParentRunId() string {
+	if x != nil {
+		return x.ParentRunId
+	}
+	return ""
+}
+
 type SetupAttempt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RuntimeId     string                 `protobuf:"bytes,1,opt,name=runtime_id,json=runtimeId,proto3" json:"runtime_id,omitempty"`
@@ -1477,6 +1509,7 @@ type ExecutionCommitted struct {
 	Usage         *Usage                 `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	RecordingHash []byte                 `protobuf:"bytes,4,opt,name=recording_hash,json=recordingHash,proto3" json:"recording_hash,omitempty"`
 	Next          string                 `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"` // "" | opening | advance: what the same request goes on with
+	Operations    []*OperationOutcome    `protobuf:"bytes,20,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1544,6 +1577,13 @@ func (x *ExecutionCommitted) GetNext() string {
 		return x.Next
 	}
 	return ""
+}
+
+func (x *ExecutionCommitted) GetOperations() []*OperationOutcome {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
 }
 
 type ExecutionFailed struct {
@@ -3073,7 +3113,7 @@ var File_covel_events_v1_events_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1ecovel/events/v1/settings.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
+	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1ccovel/events/v1/commit.proto\x1a\x1ecovel/events/v1/settings.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
 	"\bMetadata\x12%\n" +
 	"\x0ecorrelation_id\x18\x01 \x01(\tR\rcorrelationId\x12!\n" +
 	"\fcausation_id\x18\x02 \x01(\tR\vcausationId\x12!\n" +
@@ -3186,7 +3226,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\vmodel_calls\x18\x04 \x01(\rR\n" +
 	"modelCalls\x12\x1d\n" +
 	"\n" +
-	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\"\xb9\x02\n" +
+	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\"\xb5\x03\n" +
 	"\x0eRuntimeOutcome\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1b\n" +
@@ -3201,7 +3241,12 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\adropped\x18\b \x01(\bR\adropped\x12,\n" +
 	"\x05usage\x18\t \x01(\v2\x16.covel.events.v1.UsageR\x05usage\x12\x1c\n" +
 	"\tfinalizer\x18\n" +
-	" \x01(\bR\tfinalizer\"\x9a\x01\n" +
+	" \x01(\bR\tfinalizer\x12\x12\n" +
+	"\x04code\x18\x14 \x01(\tR\x04code\x12#\n" +
+	"\rproposal_type\x18\x15 \x01(\tR\fproposalType\x12\x1d\n" +
+	"\n" +
+	"lost_reads\x18\x16 \x03(\tR\tlostReads\x12\"\n" +
+	"\rparent_run_id\x18\x17 \x01(\tR\vparentRunId\"\x9a\x01\n" +
 	"\fSetupAttempt\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1a\n" +
@@ -3209,13 +3254,16 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\x03 \x01(\tR\tlastError\x12\x18\n" +
 	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xdd\x01\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xa0\x02\n" +
 	"\x12ExecutionCommitted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12;\n" +
 	"\boutcomes\x18\x02 \x03(\v2\x1f.covel.events.v1.RuntimeOutcomeR\boutcomes\x12,\n" +
 	"\x05usage\x18\x03 \x01(\v2\x16.covel.events.v1.UsageR\x05usage\x12%\n" +
 	"\x0erecording_hash\x18\x04 \x01(\fR\rrecordingHash\x12\x12\n" +
-	"\x04next\x18\x05 \x01(\tR\x04next\"\xa9\x02\n" +
+	"\x04next\x18\x05 \x01(\tR\x04next\x12A\n" +
+	"\n" +
+	"operations\x18\x14 \x03(\v2!.covel.events.v1.OperationOutcomeR\n" +
+	"operations\"\xa9\x02\n" +
 	"\x0fExecutionFailed\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -3407,6 +3455,7 @@ var file_covel_events_v1_events_proto_goTypes = []any{
 	(*TriggerLedgerUpdated)(nil),  // 40: covel.events.v1.TriggerLedgerUpdated
 	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 	(*GatheredRequest)(nil),       // 42: covel.events.v1.GatheredRequest
+	(*OperationOutcome)(nil),      // 43: covel.events.v1.OperationOutcome
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
 	41, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
@@ -3424,23 +3473,24 @@ var file_covel_events_v1_events_proto_depIdxs = []int32{
 	15, // 12: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
 	16, // 13: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
 	15, // 14: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
-	16, // 15: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	17, // 16: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	15, // 17: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	17, // 18: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	21, // 19: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	41, // 20: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	28, // 21: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	30, // 22: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	31, // 23: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	33, // 24: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	36, // 25: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	39, // 26: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	43, // 15: covel.events.v1.ExecutionCommitted.operations:type_name -> covel.events.v1.OperationOutcome
+	16, // 16: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	17, // 17: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	15, // 18: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	17, // 19: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	21, // 20: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	41, // 21: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	28, // 22: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	30, // 23: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	31, // 24: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	33, // 25: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	36, // 26: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	39, // 27: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3448,6 +3498,7 @@ func file_covel_events_v1_events_proto_init() {
 	if File_covel_events_v1_events_proto != nil {
 		return
 	}
+	file_covel_events_v1_commit_proto_init()
 	file_covel_events_v1_settings_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
