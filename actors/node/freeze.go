@@ -95,7 +95,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		return runtime.Frozen{}, err
 	}
 	f := runtime.Frozen{Execution: start.Execution, State: start.View, Pack: pack, World: world.View(start.View, pack), Generation: gen, Declared: map[string]bool{}}
-	f.Instructions = prompt.InstructionLocale(start.View.Session.Locale, n.InstructionLocale)
+	f.Instructions = prompt.InstructionLocale(f.Locale(), n.InstructionLocale)
 	var chosen registry.Selection
 	for _, p := range start.View.Session.Plugins {
 		loaded, ok := gen.Plugins[p.ID]

@@ -82,6 +82,10 @@ func (r *runtime) Receive(c actor.Context) {
 	case *actor.Started:
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.begun = time.Now()
+		if r.run.start.Resumed != nil { // its guard let it run when it began
+			r.begin(c)
+			return
+		}
 		r.guard(c)
 	case *actor.Stopped:
 		r.release()
@@ -198,6 +202,8 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: m.err.Error()})
 	case m.result.Outcome == sdk.Failed:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: orElse(m.result.Error, "the handler reported a failure")})
+	case m.result.Outcome == sdk.Suspended:
+		r.suspended(c, m.result)
 	case m.result.Outcome == sdk.Skipped:
 		r.end(c, turn.Result{Status: turn.Skipped, SkipReason: turn.HandlerSkip(m.result.SkipReason), StopReason: "completed"})
 	case m.result.Outcome != sdk.Success:
@@ -248,6 +254,8 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 		p.Kind = kernelsession.RuntimeCompleted
 	case turn.Skipped:
 		p.Kind = kernelsession.RuntimeSkipped
+	case turn.Suspended:
+		p.Kind = kernelsession.RuntimeSuspended
 	default:
 		p.Kind = kernelsession.RuntimeFailed
 	}

@@ -32,8 +32,13 @@ func (f Frozen) Input() *projections.Input {
 	return nil
 }
 
-// Locale is the content language of the session.
-func (f Frozen) Locale() string { return f.State.Session.Locale }
+// Locale is the content language of the execution: the session's, or that of the moment its run suspended.
+func (f Frozen) Locale() string {
+	if x, ok := f.State.Suspensions.Find(f.Execution.SuspensionID); ok {
+		return x.Locale
+	}
+	return f.State.Session.Locale
+}
 
 // Ended is what a runtime actor tells its parent, once.
 type Ended struct{ Result turn.Result }

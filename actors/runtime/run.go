@@ -38,6 +38,7 @@ func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
 	visible := turn.VisibleWrites(start.Upstream)
 	r.world, r.shown = world.Visible(r.world, visible)
 	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, visible, r.reads)
+	r.restore(start.Resumed)
 	return r
 }
 
@@ -53,6 +54,11 @@ func (r *run) view() *sdk.Runtime {
 	if in := r.frozen.Input(); in != nil {
 		v.PlayerMessage = in.Rendered
 		v.PlayerActions = kernelsession.SDKActions(in.Actions)
+	}
+	v.TurnNumber = int(r.frozen.State.Session.CompletedPlayerTurns)
+	if from := r.start.Resumed; from != nil {
+		v.PlayerMessage, v.PlayerActions, v.TurnNumber = from.PlayerMessage, from.PlayerActions, from.TurnNumber
+		v.ResumeData, v.ResumedFromSuspensionID = from.Answer, from.SuspensionID
 	}
 	if r.start.Event != nil {
 		v.Activation = r.start.Event.Data
@@ -216,6 +222,9 @@ func (r *run) result(res turn.Result) turn.Result {
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
 	if res.Committable() || res.Status == turn.Suspended {
 		res.Reads = r.reads.List()
+	}
+	if res.Status == turn.Suspended && res.Suspension != nil {
+		return r.keep(res)
 	}
 	if !res.Committable() {
 		return res

@@ -106,9 +106,15 @@ func (t *turn) begin(c actor.Context, m frozen) {
 		return
 	}
 	t.frozen = m.value
+	resume, err := t.resumption()
+	if err != nil {
+		t.report(c, kernelsession.TurnEnded{Crash: err.Error()})
+		return
+	}
 	t.state = kernel.New(kernel.Plan{
+		Resume: resume,
 		ExecutionID: t.start.Execution.ID, Phase: t.start.Execution.Phase, LogicalTurn: int(t.start.Execution.LogicalTurn),
-		Session: t.frozen.State.Session, Active: t.frozen.Active,
+		Session: t.frozen.State.Session, Active: kernel.Awake(t.frozen.Active, t.frozen.State.Suspensions),
 		RunID: func(runtimeID string, n int) string { return kernel.RunID(t.start.Execution.ID, runtimeID, n) },
 	})
 	if t.cancelled != "" {

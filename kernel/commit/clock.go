@@ -15,7 +15,7 @@ const (
 
 // clock gives the clock events of a commit: setup states, the phase flip, the count of the turn, the trigger ledger.
 func (p *planner) clock() (facts []Fact, next string) {
-	s := p.in.State.Session
+	s := p.session
 	for _, r := range p.in.Results {
 		if su, ok := setupAfter(s, r, r.Error); ok {
 			facts = append(facts, Fact{Message: &eventsv1.SetupRuntimeChanged{Setup: su}, RunID: r.RunID, PluginID: r.PluginID})
@@ -26,7 +26,7 @@ func (p *planner) clock() (facts []Fact, next string) {
 		facts = append(facts, Fact{Message: &eventsv1.PhaseAdvanced{Phase: projections.PhasePlaying}})
 		next = NextOpening
 	}
-	if p.countsTurn() {
+	if p.countsTurn() && len(p.suspended) == 0 { // a turn that waits is counted when it ends
 		s.CompletedPlayerTurns++
 		facts = append(facts, Fact{Message: &eventsv1.PlayerTurnCounted{
 			LogicalTurnId: p.in.Execution.LogicalTurnID, CompletedPlayerTurns: s.CompletedPlayerTurns,
@@ -50,7 +50,7 @@ func (p *planner) clock() (facts []Fact, next string) {
 // of its logical turn. An opening that is tried again has none (seed: turn-pipeline.txt §2.1, "The opening does not count as
 // a turn", "When several executions share one logical turn, it is counted only once").
 func (p *planner) countsTurn() bool {
-	s, e := p.in.State.Session, p.in.Execution
+	s, e := p.session, p.in.Execution
 	line := s.Input != nil && s.Input.ExecutionID == e.ID && len(s.Input.Actions) > 0
 	return e.Origin == OriginPlayer && e.Phase == projections.PhasePlaying && line && s.LastCounted != e.LogicalTurnID
 }
@@ -88,10 +88,15 @@ func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1
 	return out, true
 }
 
-// setupAttempts counts the tries of setup runtimes in an execution that is rolled back.
-func setupAttempts(s projections.Session, results []turn.Result, message string) []*eventsv1.SetupAttempt {
+// setupAttempts counts the tries of setup runtimes in an execution that is rolled back. A resume is no try of its own: the
+// suspended one goes on, and its question stays.
+func setupAttempts(in In, message string) []*eventsv1.SetupAttempt {
+	if in.Execution.Origin == OriginResume {
+		return nil
+	}
 	var out []*eventsv1.SetupAttempt
-	for _, r := range results {
+	s := in.State.Session
+	for _, r := range in.Results {
 		if r.Status == turn.Skipped && r.SkipReason != turn.SkipGuard {
 			continue
 		}
@@ -114,17 +119,18 @@ func setupAttempts(s projections.Session, results []turn.Result, message string)
 }
 
 // InterruptedAttempts counts one try for each setup runtime that was due in an execution that died with its process.
-func InterruptedAttempts(s projections.Session) []*eventsv1.SetupAttempt {
+func InterruptedAttempts(state projections.State) []*eventsv1.SetupAttempt {
+	s := state.Session
 	if s.Open == nil || s.Open.Phase != projections.PhaseSetup {
 		return nil
 	}
 	var results []turn.Result
 	for _, su := range s.Setup {
-		if su.Status == projections.SetupPending {
+		if _, waits := state.Suspensions.Of(su.RuntimeID); su.Status == projections.SetupPending && !waits {
 			results = append(results, turn.Result{RuntimeID: su.RuntimeID, Stage: manifest.Setup, Status: turn.Failed})
 		}
 	}
-	return setupAttempts(s, results, "interrupted")
+	return setupAttempts(In{State: state, Execution: *s.Open, Results: results}, "interrupted")
 }
 
 func replaceSetup(list []projections.SetupRuntime, su *eventsv1.SetupRuntime) []projections.SetupRuntime {

@@ -97,7 +97,7 @@ func TestSetupClock(t *testing.T) {
 func TestInterruptedAttempts(t *testing.T) {
 	s := settingUp(t, pending("a", 0, 1), pending("b", 0, 0), &eventsv1.SetupRuntime{RuntimeId: "c", Status: "done"}, &eventsv1.SetupRuntime{RuntimeId: "d", Status: "blocked"})
 	var got []string
-	for _, a := range InterruptedAttempts(s.Session) {
+	for _, a := range InterruptedAttempts(s) {
 		line := a.RuntimeId + " " + a.LastError
 		if a.Blocked {
 			line += " blocked"
@@ -105,8 +105,8 @@ func TestInterruptedAttempts(t *testing.T) {
 		got = append(got, line)
 	}
 	expect(t, "attempts", got, []string{"a interrupted", "b interrupted"})
-	expect(t, "in play", len(InterruptedAttempts(playing(t).Session)), 0)
-	expect(t, "at rest", len(InterruptedAttempts(projections.Session{})), 0)
+	expect(t, "in play", len(InterruptedAttempts(playing(t))), 0)
+	expect(t, "at rest", len(InterruptedAttempts(projections.State{})), 0)
 	expect(t, "by the player's stop", told(Abort(in(s), "aborted-by-player")), []string{"aborted e1 aborted-by-player"})
 }
 

@@ -42,14 +42,13 @@ func Jobs(in In, dropped map[string]string) []*eventsv1.JobQueued {
 	return out
 }
 
-// queueJobs adds the jobs to the commit, unless the turn waits for the player.
-func (p *planner) queueJobs() {
-	if slices.ContainsFunc(p.in.Results, func(r turn.Result) bool { return r.Status == turn.Suspended }) {
-		return
-	}
+// jobs gives them as facts: queued with the commit, or held by the turn while a run of it waits for the player.
+func (p *planner) jobs() []Fact {
+	var out []Fact
 	for _, q := range Jobs(p.in, p.dropped) {
-		p.facts = append(p.facts, Fact{Message: q, PluginID: q.Plugin.GetId()})
+		out = append(out, Fact{Message: q, PluginID: q.Plugin.GetId()})
 	}
+	return out
 }
 
 // readsDropped says whether an input of the run came from a run whose writes were refused.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -31,6 +32,8 @@ type In struct {
 	Deferred  []turn.Deferred // queued as jobs with the commit
 	// Digests of the code that ran, by plugin: a job of it runs with the same, or is stale.
 	Digests map[string]string
+	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
+	SuspensionTTL time.Duration
 	// Topics may be emitted: an active plugin declares them.
 	Topics map[string]bool
 }
@@ -63,12 +66,15 @@ const (
 // boundary of a commit"). A refused write of an auxiliary run beside a committed story drops that run and what needs it;
 // any other refused write fails the execution.
 func Plan(in In) Out {
+	if out, failed := resumeFailure(in); failed {
+		return out
+	}
 	if out, failed := storyFailure(in); failed {
 		return out
 	}
 	p := newPlanner(in)
 	for _, r := range in.Results {
-		if !r.Committable() {
+		if !r.Committable() && r.Status != turn.Suspended {
 			continue
 		}
 		if up := p.droppedNeed(r); up != "" {
@@ -79,7 +85,7 @@ func Plan(in In) Out {
 			p.dropped[r.RuntimeID] = why
 			continue
 		}
-		facts, err := p.write(r)
+		facts, err := p.take(r)
 		if err == nil {
 			p.facts = append(p.facts, facts...)
 			continue
@@ -99,10 +105,13 @@ type planner struct {
 	records  records
 	facts    []Fact
 	dropped  map[string]string // runtime id → why
+
+	suspended []suspended         // runs that wait for the player
+	session   projections.Session // the clock as the commit goes
 }
 
 func newPlanner(in In) *planner {
-	p := &planner{in: in, world: world.Model(in.State), records: records{}, dropped: map[string]string{}}
+	p := &planner{in: in, session: in.State.Session, world: world.Model(in.State), records: records{}, dropped: map[string]string{}}
 	for _, r := range in.Results {
 		p.hasStory = p.hasStory || (r.Story && r.Status == turn.Succeeded)
 	}
@@ -110,10 +119,10 @@ func newPlanner(in In) *planner {
 }
 
 // storyFailure refuses the commit before any write when a story runtime failed or ended without text. A story that was
-// skipped by its guard or a gate is no failure.
+// skipped by its guard or a gate, or waits for the player, is no failure.
 func storyFailure(in In) (Out, bool) {
 	for _, r := range in.Results {
-		if !r.Story || r.Status == turn.Skipped {
+		if !r.Story || r.Status == turn.Skipped || r.Status == turn.Suspended {
 			continue
 		}
 		if r.Status == turn.Failed {
@@ -142,6 +151,14 @@ func (p *planner) droppedNeed(r turn.Result) string {
 	return ""
 }
 
+// take gives the facts of a run; of one that waits for the player nothing is written, what it staged is kept with it.
+func (p *planner) take(r turn.Result) ([]Fact, error) {
+	if r.Status == turn.Suspended {
+		return nil, p.suspend(r)
+	}
+	return p.write(r)
+}
+
 // write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
 func (p *planner) write(r turn.Result) ([]Fact, error) {
 	w := writer{planner: p, run: r, world: p.world, records: maps.Clone(p.records)}
@@ -156,16 +173,22 @@ func (p *planner) write(r turn.Result) ([]Fact, error) {
 
 func (p *planner) finish() Out {
 	p.facts = append(p.facts, p.seats()...)
+	p.facts = append(p.facts, p.handled()...)
 	next := ""
 	if p.in.Execution.Origin != OriginBackground {
 		var clock []Fact
 		clock, next = p.clock()
 		p.facts = append(p.facts, clock...)
 	}
+	jobs := p.jobs()
+	if len(p.suspended) > 0 {
+		p.facts = append(p.facts, p.saved(p.countsTurn(), jobs)...)
+		jobs = nil
+	}
 	if len(p.in.Results) > 0 {
 		p.facts = append(p.facts, Fact{Message: results(p.in.Execution.ID, p.in.Results, p.dropped)})
 	}
-	p.queueJobs()
+	p.facts = append(p.facts, jobs...)
 	usage := &eventsv1.Usage{}
 	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, usage), Usage: usage, Next: next}
 	p.facts = append(p.facts, Fact{Message: done})
@@ -250,7 +273,7 @@ func Failure(in In, reason, message string) Out {
 	message = errorText(message)
 	ev := &eventsv1.ExecutionFailed{
 		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
-		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in.State.Session, in.Results, message), Draft: Draft(in.Results),
+		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
 	}
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
 }

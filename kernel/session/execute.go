@@ -61,7 +61,7 @@ func (s *step) endExecution() {
 // closeDead ends an execution whose owner is gone; its input stays as a draft.
 func (s *step) closeDead() {
 	open := *s.Hot.Session.Open
-	ev := &eventsv1.ExecutionAborted{ExecutionId: open.ID, Reason: AbortInterrupted, SetupAttempts: commit.InterruptedAttempts(s.Hot.Session)}
+	ev := &eventsv1.ExecutionAborted{ExecutionId: open.ID, Reason: AbortInterrupted, SetupAttempts: commit.InterruptedAttempts(s.Hot)}
 	s.Phase = Recovering
 	s.appendFacts(AppendClose, open.ID, open, []commit.Fact{{Message: ev}})
 }

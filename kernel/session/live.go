@@ -30,6 +30,7 @@ const (
 	RuntimeCompleted ProgressKind = "runtime.completed"
 	RuntimeFailed    ProgressKind = "runtime.failed"
 	RuntimeSkipped   ProgressKind = "runtime.skipped"
+	RuntimeSuspended ProgressKind = "runtime.suspended" // provisional: turn.suspended follows the commit
 	NarrativeDelta   ProgressKind = "narrative.delta"
 	ToolCalling      ProgressKind = "tool.calling"
 	ToolCompleted    ProgressKind = "tool.completed"
@@ -53,7 +54,7 @@ type LiveStep struct {
 	PluginID  string `json:"pluginId"`
 	Label     string `json:"label"`
 	Stage     string `json:"stage"`
-	Status    string `json:"status"` // running | success | failed | skipped
+	Status    string `json:"status"` // running | success | failed | skipped | suspended
 	Error     string `json:"error,omitempty"`
 }
 
@@ -69,7 +70,7 @@ func (l Live) Apply(p Progress) Live {
 		l.Text += p.Delta
 	case RuntimeStarted:
 		l.Steps = append(l.Steps[:len(l.Steps):len(l.Steps)], LiveStep{p.RunID, p.RuntimeID, p.PluginID, p.Label, p.Stage, "running", ""})
-	case RuntimeCompleted, RuntimeFailed, RuntimeSkipped:
+	case RuntimeCompleted, RuntimeFailed, RuntimeSkipped, RuntimeSuspended:
 		steps := append([]LiveStep(nil), l.Steps...)
 		found := false
 		for i := range steps {
