@@ -1,0 +1,275 @@
+package budget_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/prompt/budget"
+	"github.com/covel/covel/plugins/sdk"
+)
+
+func history(n int, text string) []model.Message {
+	var out []model.Message
+	for i := range n {
+		role := model.User
+		if i%2 == 1 {
+			role = model.Assistant
+		}
+		out = append(out, model.Message{Role: role, Content: fmt.Sprintf("%d %s", i, text), Part: model.HistoryPart})
+	}
+	return out
+}
+
+func toolStep(n int, result string) []model.Message {
+	id := fmt.Sprint("call-", n)
+	return []model.Message{
+		{Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: id, Name: "look", Arguments: fmt.Sprintf(`{"where":"渡口 %d"}`, n)}}},
+		{Role: model.ToolRole, ToolCallID: id, Content: result},
+	}
+}
+
+func request(parts ...[]model.Message) model.Request {
+	r := model.Request{Messages: []model.Message{{Role: model.System, Content: "You tell the story."}}}
+	for _, p := range parts {
+		r.Messages = append(r.Messages, p...)
+	}
+	return r
+}
+
+var line = []model.Message{{Role: model.User, Content: "我问龙胆。"}}
+
+func limits(window int) budget.Options {
+	return budget.Options{Limits: model.Limits{ContextWindow: window, MaxOutputTokens: 200}}
+}
+
+func shape(r model.Request) string {
+	var out []string
+	for _, m := range r.Messages {
+		s := string(m.Role)
+		switch {
+		case len(m.ToolCalls) > 0:
+			s += ":" + m.ToolCalls[0].ID
+		case m.Role == model.ToolRole && strings.Contains(m.Content, "left out here"):
+			s += ":cut"
+		case strings.HasPrefix(m.Content, "[Earlier tool calls"):
+			s += ":digest"
+		case strings.HasPrefix(m.Content, "["):
+			s += ":gap"
+		case strings.HasPrefix(m.Content, "<compacted_history>"):
+			s += ":summary"
+			if strings.Contains(m.Content, "left out here") {
+				s += "-cut"
+			}
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " ")
+}
+
+// Rule TP:568: pictures first, older tool data, older steps as digests, old history, head and tail of what is too long, in
+// this order; then the request is refused.
+// Rule REF plugins.md §18.4: the current turn and the newest tool step stay whole; summaries are cut last, for this call only.
+func TestOrderOfReduction(t *testing.T) {
+	long := strings.Repeat("data ", 1000)
+	summary := []model.Message{{Role: model.User, Content: "<compacted_history>" + strings.Repeat("Then. ", 800) + "</compacted_history>", Part: model.SummaryPart}}
+	full := request(summary, history(8, strings.Repeat("word ", 100)), line, toolStep(1, long), toolStep(2, long), toolStep(3, "ok"))
+	whole := "system user:summary user assistant user assistant user assistant user assistant user assistant:call-1 tool assistant:call-2 tool assistant:call-3 tool"
+	for _, c := range []struct {
+		window int
+		want   string
+	}{
+		{20000, whole},
+		{4900, "system user:summary user assistant user assistant user assistant user assistant user assistant:call-1 tool:cut assistant:call-2 tool assistant:call-3 tool"},
+		{3200, "system user:summary user assistant user assistant user assistant user assistant user assistant:call-1 tool:cut assistant:call-2 tool:cut assistant:call-3 tool"},
+		{2950, "system user:summary user assistant user assistant user assistant user assistant user user:digest assistant:call-2 tool:cut assistant:call-3 tool"},
+		{2740, "system user:summary user assistant user assistant user assistant user assistant user user:digest user:digest assistant:call-3 tool"},
+		{2500, "system user:summary system:gap user assistant user assistant user assistant user user:digest user:digest assistant:call-3 tool"},
+		{1900, "system user:summary system:gap user user:digest user:digest assistant:call-3 tool"},
+		{1200, "system user:summary-cut system:gap user user:digest user:digest assistant:call-3 tool"},
+		{420, ""},
+	} {
+		got, _, report, err := budget.Apply(budget.Ledger{}, full, limits(c.window))
+		if c.want == "" {
+			if !errors.Is(err, budget.ErrOverflow) {
+				t.Errorf("window %d: %v", c.window, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("window %d: %v", c.window, err)
+			continue
+		}
+		if d := cmp.Diff(c.want, shape(got)); d != "" {
+			t.Errorf("window %d: %+v\n%s", c.window, report, d)
+		}
+		if report.After > c.window-200 || got.MaxOutputTokens != 200 {
+			t.Errorf("window %d: %+v, maximum output %d", c.window, report, got.MaxOutputTokens)
+		}
+	}
+}
+
+// Rule TP:568: pictures that the model cannot see are stripped, also where nobody knows its window.
+func TestPictures(t *testing.T) {
+	r := request([]model.Message{{Role: model.User, Content: "看", Images: []model.Image{{Ref: "media/1"}, {Ref: "media/2"}}}})
+	got, _, report, err := budget.Apply(budget.Ledger{}, r, budget.Options{})
+	if err != nil || len(got.Messages[1].Images) > 0 || report.Images != 2 || len(r.Messages[1].Images) != 2 {
+		t.Errorf("%+v %+v %v", got.Messages[1], report, err)
+	}
+	got, _, report, _ = budget.Apply(budget.Ledger{}, r, budget.Options{Limits: model.Limits{Images: true}})
+	if len(got.Messages[1].Images) != 2 || report.Changed() {
+		t.Errorf("a model that sees: %+v", report)
+	}
+}
+
+// Rule REF plugins.md §18.4: the response reserve is also the request's maximum output; a call may only lower it.
+func TestReserve(t *testing.T) {
+	for _, c := range []struct {
+		limits      model.Limits
+		asked, want int
+	}{
+		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 0, 1000},
+		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 300, 300},
+		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 5000, 1000},
+		{model.Limits{ContextWindow: 8000}, 0, 2000},
+		{model.Limits{ContextWindow: 200000}, 0, 4096},
+	} {
+		if got := budget.Reserve(c.limits, c.asked); got != c.want {
+			t.Errorf("%+v asked %d: %d, want %d", c.limits, c.asked, got, c.want)
+		}
+	}
+	_, _, _, err := budget.Apply(budget.Ledger{}, request(line), budget.Options{Limits: model.Limits{ContextWindow: 100, MaxOutputTokens: 100}})
+	if !errors.Is(err, budget.ErrInvalid) {
+		t.Errorf("no room at all: %v", err)
+	}
+}
+
+// Rule TP:576: in the last request after an overflow the newest step may be shortened too.
+func TestNewestStep(t *testing.T) {
+	r := request(line, toolStep(1, strings.Repeat("x", 40000)))
+	o := limits(1000)
+	got, _, _, err := budget.Apply(budget.Ledger{}, r, o)
+	if err != nil || shape(got) != "system user assistant:call-1 tool:cut" {
+		t.Errorf("its result is cut by head and tail: %s %v", shape(got), err)
+	}
+	r = request(line, toolStep(1, strings.Repeat("x", 4000)), toolStep(2, "{}"))
+	r.Messages[len(r.Messages)-2].ToolCalls[0].Arguments = strings.Repeat("y", 4000)
+	if _, _, _, err = budget.Apply(budget.Ledger{}, r, o); !errors.Is(err, budget.ErrOverflow) {
+		t.Errorf("calls of the newest step are not cut: %v", err)
+	}
+	o.Newest = true
+	got, _, _, err = budget.Apply(budget.Ledger{}, r, o)
+	if err != nil || !strings.HasPrefix(shape(got), "system user user:digest user:digest") {
+		t.Errorf("%s %v", shape(got), err)
+	}
+}
+
+// Rule TP:568: whatever the conversation is, the copy fits or is refused; the canonical messages are not touched; calls and
+// results stay together; the current turn stays; the decisions of a run are replayed, so that what was sent stays a prefix.
+func TestAnyConversation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := func(label string) string {
+			unit := rapid.SampledFrom([]string{"a ", "龙胆", "Ольга ", "🐉", "{\"k\":1}", "\n"}).Draw(t, label)
+			return strings.Repeat(unit, rapid.IntRange(0, 600).Draw(t, label+" times"))
+		}
+		r := request(history(rapid.IntRange(0, 12).Draw(t, "history"), text("row")), line)
+		if rapid.Bool().Draw(t, "summary") {
+			r.Messages = append(r.Messages[:1:1], append([]model.Message{{Role: model.User, Content: "<compacted_history>" + text("summary"), Part: model.SummaryPart}}, r.Messages[1:]...)...)
+		}
+		o := limits(rapid.IntRange(300, 6000).Draw(t, "window"))
+		o.Chinese = rapid.Bool().Draw(t, "chinese")
+		var ledger budget.Ledger
+		var sent []string
+		for n := range rapid.IntRange(1, 6).Draw(t, "steps") {
+			before, _ := json.Marshal(r)
+			got, next, report, err := budget.Apply(ledger, r, o)
+			if after, _ := json.Marshal(r); string(after) != string(before) {
+				t.Fatal("the conversation was changed")
+			}
+			if err != nil {
+				if !errors.Is(err, budget.ErrOverflow) {
+					t.Fatal(err)
+				}
+				return
+			}
+			if n := budget.Estimate(got); n > report.Budget {
+				t.Fatalf("%d tokens, budget %d", n, report.Budget)
+			}
+			open := map[string]bool{}
+			now := false
+			for _, m := range got.Messages {
+				for _, c := range m.ToolCalls {
+					open[c.ID] = true
+				}
+				if m.Role == model.ToolRole {
+					if !open[m.ToolCallID] {
+						t.Fatalf("a result without its call: %s", m.ToolCallID)
+					}
+					delete(open, m.ToolCallID)
+				}
+				now = now || m.Content == line[0].Content
+				if m.Part != "" {
+					t.Fatal("the host's own mark was sent")
+				}
+			}
+			if len(open) > 0 || !now {
+				t.Fatalf("calls without results: %v; the current line is there: %v", open, now)
+			}
+			again, _, _, _ := budget.Apply(ledger, r, o)
+			if cmp.Diff(got, again) != "" {
+				t.Fatal("the same request gave two copies")
+			}
+			replayed, _, second, err := budget.Apply(next, r, o)
+			if err == nil && report.Truncated == 0 && cmp.Diff(got.Messages, replayed.Messages) != "" {
+				t.Fatalf("replaying the ledger gave another copy: %+v, %+v", report, second)
+			}
+			sent = append(sent, shape(got))
+			ledger = next
+			r.Messages = append(r.Messages, toolStep(n, text("result"))...)
+		}
+	})
+}
+
+// The estimate never falls far below what tokenisers count: a token has at most about four characters of Latin text, and a
+// Chinese character is rarely more than one token and a quarter in the vocabularies of today.
+//
+// Rule REF plugins.md §18.4: the estimate is safe for Chinese, Japanese and Korean.
+func TestEstimateIsSafe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runes := rapid.SliceOf(rapid.SampledFrom([]rune("aZ 9,.龙胆雾泽のハ한국Ольéé🐉𠀀"))).Draw(t, "text")
+		s, want := string(runes), 0.0
+		for _, r := range runes {
+			switch {
+			case r < 0x80:
+				want += 0.25
+			case r < 0x800:
+				want += 0.5
+			case r > 0xFFFF:
+				want += 2
+			default:
+				want += 1.25
+			}
+		}
+		if got := sdk.EstimateTokens(s); float64(got) < want || got > len(s)+1 {
+			t.Fatalf("%q: %d, at least %.2f", s, got, want)
+		}
+	})
+	if n := sdk.EstimateTokens(strings.Repeat("龙胆花开在渡口的石墙上。", 100)); n < 1200 {
+		t.Errorf("1200 Chinese characters: %d tokens", n)
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	r := request(history(200, strings.Repeat("龙胆花开 word ", 40)), line, toolStep(1, strings.Repeat("x", 9000)), toolStep(2, "ok"))
+	for b.Loop() {
+		if _, _, _, err := budget.Apply(budget.Ledger{}, r, limits(8000)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
