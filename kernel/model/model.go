@@ -133,24 +133,24 @@ type Provider interface {
 	Generate(ctx context.Context, req Request, onDelta func(Delta)) (Reply, error)
 }
 
-// Limits are what the model of a slot can take; 0 means that nobody knows.
-type Limits struct {
+// Capacity is what the model of a slot can take; 0 means that nobody knows.
+type Capacity struct {
 	ContextWindow   int  `json:"contextWindow,omitempty"`   // tokens of request and answer together
 	MaxOutputTokens int  `json:"maxOutputTokens,omitempty"` // tokens of an answer
 	Images          bool `json:"images,omitempty"`          // it sees pictures
 }
 
-// Limited is a Provider that knows the limits of its models.
-type Limited interface {
-	Limits(slot string) Limits
+// Sized is a Provider that knows what its models can take.
+type Sized interface {
+	Capacity(slot string) Capacity
 }
 
-// LimitsOf gives the limits of the model behind a slot, zero when the provider does not tell.
-func LimitsOf(p Provider, slot string) Limits {
-	if l, ok := p.(Limited); ok {
-		return l.Limits(slot)
+// CapacityOf gives the capacity of the model behind a slot, zero when the provider does not tell.
+func CapacityOf(p Provider, slot string) Capacity {
+	if s, ok := p.(Sized); ok {
+		return s.Capacity(slot)
 	}
-	return Limits{}
+	return Capacity{}
 }
 
 // ErrorKind sorts failures by what the caller may do about them.

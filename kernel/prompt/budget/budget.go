@@ -28,7 +28,7 @@ type Ledger struct {
 
 // Options of one request.
 type Options struct {
-	Limits model.Limits
+	Capacity model.Capacity
 	// Newest lets the newest tool step be cut too: a last request after an overflow.
 	Newest bool
 	// Chinese chooses the language of the marks.
@@ -52,7 +52,7 @@ func (r Report) Changed() bool { return r.Images+r.Elided+r.Collapsed+r.Pruned+r
 
 // Reserve is how many tokens are kept free for the answer; it is also the request's maximum output. asked may only lower what
 // the model allows.
-func Reserve(l model.Limits, asked int) int {
+func Reserve(l model.Capacity, asked int) int {
 	reserve := l.MaxOutputTokens
 	if asked > 0 && (reserve == 0 || asked < reserve) {
 		reserve = asked
@@ -70,15 +70,15 @@ func Apply(l Ledger, req model.Request, o Options) (model.Request, Ledger, Repor
 	w := work{req: req, o: o, ledger: Ledger{maps.Clone(l.elided), maps.Clone(l.collapsed), l.pruned}}
 	w.req.Messages = slices.Clone(req.Messages)
 	w.stripImages()
-	if o.Limits.ContextWindow <= 0 {
+	if o.Capacity.ContextWindow <= 0 {
 		w.clean()
 		return w.req, l, w.report, nil
 	}
-	reserve := Reserve(o.Limits, req.MaxOutputTokens)
+	reserve := Reserve(o.Capacity, req.MaxOutputTokens)
 	w.req.MaxOutputTokens = reserve
-	w.report.Budget = o.Limits.ContextWindow - reserve
+	w.report.Budget = o.Capacity.ContextWindow - reserve
 	if w.report.Budget <= 0 {
-		return req, l, w.report, errors.Wrapf(ErrInvalid, "a window of %d tokens, of which %d are kept for the answer", o.Limits.ContextWindow, reserve)
+		return req, l, w.report, errors.Wrapf(ErrInvalid, "a window of %d tokens, of which %d are kept for the answer", o.Capacity.ContextWindow, reserve)
 	}
 	w.size = size(w.req)
 	w.report.Before = tokens(w.size)
@@ -131,7 +131,7 @@ func (w *work) clean() {
 }
 
 func (w *work) stripImages() {
-	if w.o.Limits.Images {
+	if w.o.Capacity.Images {
 		return
 	}
 	for i, m := range w.req.Messages {

@@ -46,7 +46,7 @@ func request(parts ...[]model.Message) model.Request {
 var line = []model.Message{{Role: model.User, Content: "我问龙胆。"}}
 
 func limits(window int) budget.Options {
-	return budget.Options{Limits: model.Limits{ContextWindow: window, MaxOutputTokens: 200}}
+	return budget.Options{Capacity: model.Capacity{ContextWindow: window, MaxOutputTokens: 200}}
 }
 
 func shape(r model.Request) string {
@@ -122,7 +122,7 @@ func TestPictures(t *testing.T) {
 	if err != nil || len(got.Messages[1].Images) > 0 || report.Images != 2 || len(r.Messages[1].Images) != 2 {
 		t.Errorf("%+v %+v %v", got.Messages[1], report, err)
 	}
-	got, _, report, _ = budget.Apply(budget.Ledger{}, r, budget.Options{Limits: model.Limits{Images: true}})
+	got, _, report, _ = budget.Apply(budget.Ledger{}, r, budget.Options{Capacity: model.Capacity{Images: true}})
 	if len(got.Messages[1].Images) != 2 || report.Changed() {
 		t.Errorf("a model that sees: %+v", report)
 	}
@@ -131,20 +131,20 @@ func TestPictures(t *testing.T) {
 // Rule REF plugins.md §18.4: the response reserve is also the request's maximum output; a call may only lower it.
 func TestReserve(t *testing.T) {
 	for _, c := range []struct {
-		limits      model.Limits
+		limits      model.Capacity
 		asked, want int
 	}{
-		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 0, 1000},
-		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 300, 300},
-		{model.Limits{ContextWindow: 8000, MaxOutputTokens: 1000}, 5000, 1000},
-		{model.Limits{ContextWindow: 8000}, 0, 2000},
-		{model.Limits{ContextWindow: 200000}, 0, 4096},
+		{model.Capacity{ContextWindow: 8000, MaxOutputTokens: 1000}, 0, 1000},
+		{model.Capacity{ContextWindow: 8000, MaxOutputTokens: 1000}, 300, 300},
+		{model.Capacity{ContextWindow: 8000, MaxOutputTokens: 1000}, 5000, 1000},
+		{model.Capacity{ContextWindow: 8000}, 0, 2000},
+		{model.Capacity{ContextWindow: 200000}, 0, 4096},
 	} {
 		if got := budget.Reserve(c.limits, c.asked); got != c.want {
 			t.Errorf("%+v asked %d: %d, want %d", c.limits, c.asked, got, c.want)
 		}
 	}
-	_, _, _, err := budget.Apply(budget.Ledger{}, request(line), budget.Options{Limits: model.Limits{ContextWindow: 100, MaxOutputTokens: 100}})
+	_, _, _, err := budget.Apply(budget.Ledger{}, request(line), budget.Options{Capacity: model.Capacity{ContextWindow: 100, MaxOutputTokens: 100}})
 	if !errors.Is(err, budget.ErrInvalid) {
 		t.Errorf("no room at all: %v", err)
 	}
