@@ -8,6 +8,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/actors/runtime"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/internal/safego"
@@ -109,6 +110,9 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		}
 	}
 	f.Topics = gen.Topics(chosen)
+	f.Hooks = hook.New(hook.Config{
+		Plugins: gen, Active: chosen.Active, SessionID: start.View.Session.ID, Locale: f.Locale(), Settings: pack.PluginSettings, Trace: n.Trace, Log: n.Log,
+	})
 	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
 	return f, nil
 }

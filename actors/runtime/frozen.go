@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
@@ -20,6 +21,7 @@ type Frozen struct {
 	Active     []manifest.Runtime
 	Topics     []tools.Topic   // advertised topics of the session
 	Declared   map[string]bool // every topic an active plugin declares
+	Hooks      *hook.Set       // of the active plugins; nil when they have none
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
@@ -49,6 +50,9 @@ type turn struct {
 	cancelled string
 	ready     bool
 	done      bool
+	begun     time.Time
+	ctx       context.Context // of the hooks of this execution
+	cancel    context.CancelFunc
 }
 
 type child struct {
@@ -72,17 +76,22 @@ func (t *turn) Receive(c actor.Context) {
 	}()
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		t.begun = time.Now()
+		t.ctx, t.cancel = context.WithCancel(context.Background())
 		self, root := c.Self(), c.ActorSystem().Root
 		safego.Go("freeze", func() {
 			done := frozen{err: errors.New("freezing the execution panicked")}
 			defer func() { root.Send(self, done) }()
 			done.value, done.err = t.Freeze(context.Background(), t.start)
 		})
+	case *actor.Stopped:
+		t.cancel()
 	case frozen:
 		t.begin(c, m)
 	case Cancel:
 		if t.cancelled == "" {
 			t.cancelled = m.Reason
+			t.cancel()
 		}
 		if t.ready {
 			t.step(c, kernel.Cancel{})
@@ -96,6 +105,10 @@ func (t *turn) Receive(c actor.Context) {
 		c.Send(c.Self(), gone{m.Who})
 	case gone:
 		t.stopped(c, m.pid)
+	case answered:
+		t.step(c, m.in)
+	case concluded:
+		t.report(c, m.ended)
 	}
 }
 
@@ -112,9 +125,9 @@ func (t *turn) begin(c actor.Context, m frozen) {
 		return
 	}
 	t.state = kernel.New(kernel.Plan{
-		Resume: resume,
+		Resume:      resume,
 		ExecutionID: t.start.Execution.ID, Phase: t.start.Execution.Phase, LogicalTurn: int(t.start.Execution.LogicalTurn),
-		Session: t.frozen.State.Session, Active: kernel.Awake(t.frozen.Active, t.frozen.State.Suspensions),
+		Session: t.frozen.State.Session, Active: kernel.Awake(t.frozen.Active, t.frozen.State.Suspensions), Asks: asks(t.frozen.Hooks),
 		RunID: func(runtimeID string, n int) string { return kernel.RunID(t.start.Execution.ID, runtimeID, n) },
 	})
 	if t.cancelled != "" {
@@ -145,6 +158,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 				Kind: kernelsession.RuntimeSkipped, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
 				Stage: string(e.Result.Stage), Status: string(kernel.Skipped), SkipReason: e.Result.SkipReason,
 			})
+			t.Trace.Emit(t.scope(e.Result), trace.RuntimeSkipped, trace.RuntimeEnd{Status: string(kernel.Skipped), SkipReason: e.Result.SkipReason})
 		case kernel.CancelRuns:
 			for _, id := range e.RunIDs {
 				if ch, ok := t.runs[id]; ok {
@@ -152,7 +166,11 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 				}
 			}
 		case kernel.Finish:
-			t.report(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred})
+			t.conclude(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred, Refused: e.Refused})
+		case kernel.AskTurnStart:
+			t.askTurnStart(c, e)
+		case kernel.AskSchedule:
+			t.askSchedule(c, e)
 		}
 	}
 }

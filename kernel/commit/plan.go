@@ -162,7 +162,10 @@ func (p *planner) take(r turn.Result) ([]Fact, error) {
 // write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
 func (p *planner) write(r turn.Result) ([]Fact, error) {
 	w := writer{planner: p, run: r, world: p.world, records: maps.Clone(p.records)}
-	for _, pr := range r.Proposals {
+	for i, pr := range r.Proposals {
+		if why, refused := r.Refused[i]; refused {
+			return nil, fmt.Errorf("%s: refused by a hook: %s", pr.Type, why)
+		}
 		if err := w.proposal(pr); err != nil {
 			return nil, fmt.Errorf("%s: %w", pr.Type, err)
 		}

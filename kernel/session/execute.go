@@ -49,6 +49,8 @@ func (s *step) endExecution() {
 		out = commit.Failure(in, AbortLost, "another activation of the session wrote in between")
 	case s.Stop != "":
 		out = commit.Abort(in, s.Stop)
+	case s.Ended.Refused != "":
+		out = commit.Abort(in, s.Ended.Refused)
 	case s.Ended.Crash != "":
 		out = commit.Failure(in, commit.ReasonInternal, s.Ended.Crash)
 	default:

@@ -152,4 +152,5 @@ type TurnEnded struct {
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself
+	Refused     string // the reason of a TurnStart hook that let nothing run
 }

@@ -32,6 +32,8 @@ type Plan struct {
 	// Seeds are successful results of the source turn and of committed retries of it: upstream for the targets of a retry,
 	// never committed again (seed: turn-pipeline.txt, "Recovering failed tasks").
 	Seeds []Result
+	// Asks names the hook events somebody listens to; without one the execution goes on at once.
+	Asks Asks
 }
 
 // State is where an execution stands.
@@ -48,6 +50,8 @@ type State struct {
 	Results  []Result // finished runs, in commit order: level by level, by name inside a level
 	level    []Result // finished runs of the level that is running
 	stopping bool
+	waits    string         // the hook event whose answer the execution waits for, "" for none
+	rank     map[string]int // by runtime id: the order PreSchedule gave; nil: by name
 	finished bool
 }
 
@@ -101,6 +105,8 @@ type CancelRuns struct{ RunIDs []string }
 type Finish struct {
 	Results  []Result
 	Deferred []Deferred
+	// Refused is the reason of a TurnStart hook that ended the execution before any runtime ran; "" otherwise.
+	Refused string
 }
 
 func (StartRun) turnEffect()   {}
@@ -115,15 +121,14 @@ func New(p Plan) State { return State{plan: p, running: map[string]Run{}} }
 func Step(s State, in Input) (State, []Effect) {
 	switch in := in.(type) {
 	case Begin:
-		if s.bands != nil || s.finished {
+		if s.bands != nil || s.finished || s.waits != "" {
 			return s, nil // begun, or cancelled before
 		}
-		if s.plan.Resume != nil {
-			return s.resume()
-		}
-		s.bands = bands(s.plan)
-		s.band = -1
-		return s.next()
+		return s.begin()
+	case TurnStartAnswered:
+		return s.turnStartAnswered(in)
+	case ScheduleAnswered:
+		return s.scheduleAnswered(in)
 	case RunEnded:
 		if _, ok := s.running[in.Result.RunID]; !ok {
 			return s, nil // late, or told twice
@@ -199,7 +204,7 @@ func (s State) next() (State, []Effect) {
 			}
 			continue
 		}
-		level := s.levels[0]
+		level := s.inRank(s.levels[0])
 		s.levels = s.levels[1:]
 		running := map[string]Run{}
 		for _, r := range level {

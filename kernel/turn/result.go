@@ -21,6 +21,7 @@ const (
 // Skip reasons the kernel gives.
 const (
 	SkipGuard      = "guard" // its own guard answered in its place
+	SkipHook       = "hook"  // a PreRuntime hook refused it
 	SkipDependency = "dependency"
 	SkipInput      = "missing-input"
 	SkipCycle      = "dependency-cycle"
@@ -32,7 +33,7 @@ func HandlerSkip(reason string) string {
 	switch reason {
 	case "":
 		return "handler"
-	case SkipGuard, SkipDependency, SkipInput, SkipCycle:
+	case SkipGuard, SkipHook, SkipDependency, SkipInput, SkipCycle:
 		return "handler: " + reason
 	}
 	return reason
@@ -73,10 +74,12 @@ type Result struct {
 	Segments  []sdk.StorySegment
 	Truncated bool
 	Proposals []sdk.Proposal // in the order they were made
-	Events    []sdk.EmittedEvent
-	Done      bool   // the completion signal of a setup runtime
-	Draft     string // partial prose of a failed story run
-	Usage     Usage
+	// Refused are the proposals that PreStateCommit hooks refused, by index, with the reason.
+	Refused map[int]string
+	Events  []sdk.EmittedEvent
+	Done    bool   // the completion signal of a setup runtime
+	Draft   string // partial prose of a failed story run
+	Usage   Usage
 	// Seed: a result of an earlier execution that this one builds on. It is never committed again, and what it wrote is no
 	// staged write (seed: turn-pipeline.txt, "Seeds are never committed twice").
 	Seed bool
@@ -109,6 +112,7 @@ type Operation struct {
 	Summary   string // one line for operations@1 and for notices
 	InvokedBy InvokedBy
 	Proposals []sdk.Proposal
+	Refused   map[int]string // as Result.Refused
 }
 
 // InvokedBy names the run that made an operation; for a sub-agent's, the sub-agent's.
@@ -153,7 +157,7 @@ type Deferred struct {
 // committed").
 func (r Result) Committable() bool {
 	if r.Status == Skipped {
-		return r.SkipReason != SkipDependency && r.SkipReason != SkipInput && r.SkipReason != SkipCycle
+		return r.SkipReason != SkipHook && r.SkipReason != SkipDependency && r.SkipReason != SkipInput && r.SkipReason != SkipCycle
 	}
 	return r.Status == Succeeded
 }
