@@ -27,13 +27,14 @@ var baseKinds = []string{"say", "act", "command"}
 // text of an answer. One failure refuses all, and nothing is stored (seed: turn-pipeline.txt §3.1).
 func Check(hot projections.State, cmd Command) (Command, *Refusal) {
 	s := hot.Session
-	switch {
-	case s.ID == "":
+	if s.ID == "" {
 		return cmd, &Refusal{Code: "session_not_found", Message: "there is no such session"}
-	case s.Status == projections.StatusEnded:
-		return cmd, &Refusal{Code: "session_ended", Message: "the session has ended"}
-	case s.Status != projections.StatusActive:
-		return cmd, &Refusal{Code: "session_not_active", Message: "the session is paused; resume it first"}
+	}
+	if cmd.Type == ResumeSuspension {
+		return checkResume(hot, cmd)
+	}
+	if refusal := mayPlay(s); refusal != nil {
+		return cmd, refusal
 	}
 	switch cmd.Type {
 	case StartSession:
@@ -50,6 +51,17 @@ func Check(hot projections.State, cmd Command) (Command, *Refusal) {
 		return checkActions(hot, cmd)
 	}
 	return cmd, &Refusal{Code: "unknown_type", Message: "unknown command type " + strconv.Quote(cmd.Type)}
+}
+
+// mayPlay refuses whatever starts an execution in a session that is paused or has ended.
+func mayPlay(s projections.Session) *Refusal {
+	switch s.Status {
+	case projections.StatusActive:
+		return nil
+	case projections.StatusEnded:
+		return &Refusal{Code: "session_ended", Message: "the session has ended"}
+	}
+	return &Refusal{Code: "session_not_active", Message: "the session is paused; resume it first"}
 }
 
 func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {

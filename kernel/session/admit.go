@@ -19,7 +19,7 @@ func (s *step) submit(cmd Command) {
 		s.enqueue(cmd)
 		return
 	}
-	if s.known(&cmd) || s.conflicts(&cmd) {
+	if s.known(&cmd) || s.taken(cmd) || s.conflicts(&cmd) {
 		return
 	}
 	s.enqueue(cmd)
@@ -98,6 +98,7 @@ func (s *step) startNext() {
 		refusal = &Refusal{Code: "busy", Message: "a turn of this session is running elsewhere; try again shortly"}
 	}
 	if refusal != nil {
+		s.turnedAway(cmd, refusal, "")
 		s.reply(cmd.Tokens, Answer{Status: Refused, Refusal: refusal})
 		return
 	}
@@ -116,19 +117,27 @@ func (s *step) settled(in Settled) {
 // accept appends the input of the current command and the start of its execution, in one. From here the input survives
 // any crash.
 func (s *step) accept() {
-	issues := s.ready.Issues
+	issues, stale := s.ready.Issues, s.ready.OutOfDate
 	s.ready = nil
 	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
 	if len(issues) > 0 {
 		refusal = &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: issues}
 	}
+	if refusal == nil && stale != "" {
+		refusal = outOfDate(stale)
+	}
 	if refusal != nil {
+		s.turnedAway(cmd, refusal, stale)
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
 		s.Current = nil
 		s.Phase = Idle
 		return
 	}
 	s.Current = &cmd
+	if cmd.Type == ResumeSuspension {
+		s.claim(cmd)
+		return
+	}
 	hash, _ := hex.DecodeString(cmd.BodyHash)
 	submitted := &eventsv1.ActionsSubmitted{
 		RequestId: cmd.RequestID, BodyHash: hash, Type: cmd.Type, SeatId: cmd.SeatID, Rendered: Rendered(s.Hot, cmd.Actions),

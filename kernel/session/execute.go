@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/covel/covel/events"
@@ -42,7 +44,7 @@ func (s *step) endExecution() {
 		s.Phase = Idle
 		return
 	}
-	in := commit.In{State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Topics: s.Ended.Topics}
+	in := commit.In{State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Topics: s.Ended.Topics, SuspensionTTL: s.env.SuspensionTTL}
 	var out commit.Out
 	switch {
 	case s.Stop == AbortLost:
@@ -78,8 +80,13 @@ func (s *step) change(c Change) {
 }
 
 func (s *step) startChange() {
-	c := s.Changes[0]
-	s.Changes = s.Changes[1:]
+	at := s.nextChange()
+	c := s.Changes[at]
+	s.Changes = slices.Delete(slices.Clone(s.Changes), at, at+1)
+	if endsSuspension(c) {
+		s.endSuspension(c)
+		return
+	}
 	status := s.Hot.Session.Status
 	var msg proto.Message
 	switch {

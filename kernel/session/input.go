@@ -9,6 +9,9 @@ import (
 // Env holds the fresh values one Step may use.
 type Env struct {
 	FreshID string // a UUIDv7 not used before
+	Now     time.Time
+	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
+	SuspensionTTL time.Duration
 }
 
 // Input is something that happened to a session.
@@ -28,6 +31,7 @@ type Submit struct{ Command Command }
 type Settled struct {
 	ExecutionID string // of the command that was settled; a late one is ignored
 	Issues      []Issue
+	OutOfDate   string // of a resume: the code that suspended is not what is installed now
 }
 
 // ChangeStatus asks for a session-scope change.

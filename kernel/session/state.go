@@ -57,7 +57,9 @@ type State struct {
 	OwnerAlive bool
 	// closeOpen: close what a dead owner left open even if no command waits for it.
 	closeOpen bool
-	draining  bool
+	// sweep: somebody asked for more than a look since this activation began; suspensions may expire.
+	sweep    bool
+	draining bool
 }
 
 // Owner names an activation of a session.
@@ -98,8 +100,10 @@ const (
 type Change struct {
 	Kind    ChangeKind
 	Runtime string // of SetupRetry and SetupWaive
-	ID      string // fresh; names the append
-	Token   uint64
+	// SuspensionID is the item of AbandonSuspension and voidSuspension, Reason why it is void.
+	SuspensionID, Reason string
+	ID                   string // fresh; names the append
+	Token                uint64
 }
 
 // ChangeKind says what is changed.
@@ -112,6 +116,9 @@ const (
 	End        ChangeKind = "end"
 	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
 	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
+
+	AbandonSuspension ChangeKind = "suspension-abandon" // the player gives a question up
+	voidSuspension    ChangeKind = "suspension-void"    // it turned out to be out of date
 )
 
 // Append is an append under way. It is repeated only with the same expected version and the same events.
@@ -132,7 +139,8 @@ const (
 	AppendCommit AppendKind = "commit" // the end of an execution, whichever
 	AppendOpen   AppendKind = "open"   // the start of the opening
 	AppendChange AppendKind = "change"
-	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead
+	AppendExpire AppendKind = "expire" // suspensions whose time is over
+	AppendClose  AppendKind = "close"  // the end of an execution whose owner is dead
 )
 
 // Abort reasons on the wire (seed: turn-pipeline.txt; reference: api-and-protocol.md §3.5).

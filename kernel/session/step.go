@@ -33,6 +33,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case Recovered:
 		s.recovered(in)
 	case Submit:
+		s.sweep = true
 		s.submit(in.Command)
 	case Settled:
 		s.settled(in)
@@ -53,6 +54,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case Foreign:
 		s.foreign()
 	case Wake:
+		s.sweep = true
 		s.OwnerAlive = s.OwnerAlive && in.OwnerAlive
 		s.closeOpen = s.Phase == Recovering || s.dead() // before the fold nobody can tell; recovered does
 	case IdleTimeout:
@@ -75,7 +77,7 @@ func (s *step) pump() {
 		switch {
 		case s.Ended != nil:
 			s.endExecution()
-		case len(s.Changes) > 0:
+		case s.nextChange() >= 0:
 			s.startChange()
 		case s.ready != nil:
 			s.accept()
@@ -274,6 +276,9 @@ func (s *step) refused(message string) {
 		s.Current = nil
 	case AppendChange:
 		s.reply([]uint64{failed.Change.Token}, Answer{Status: Refused, Refusal: refusal})
+		return
+	case AppendExpire: // it is tried again when somebody asks for something
+		s.sweep = false
 		return
 	case AppendOpen:
 		s.Opening = false
