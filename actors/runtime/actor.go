@@ -25,7 +25,6 @@ import (
 
 // Time limits of a run that names none (decisions: "Loop profiles").
 const (
-	DefaultAgentTimeout    = 180 * time.Second
 	DefaultFunctionTimeout = 60 * time.Second
 	guardTimeout           = 10 * time.Second
 )
@@ -103,6 +102,12 @@ func (r *runtime) Receive(c actor.Context) {
 		r.guarded(c, m)
 	case handlerDone:
 		r.handled(c, m)
+	case Interject:
+		if r.agent == nil || r.ended { // a guard or a handler reads no interjections
+			c.Send(c.Parent(), Interjected{RunID: r.run.start.RunID, ID: m.ID})
+			return
+		}
+		r.agent.receive(c, m)
 	default:
 		if r.agent != nil && !r.ended {
 			r.agent.receive(c, m)

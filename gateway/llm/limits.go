@@ -44,6 +44,17 @@ func (l Limits) filled() Limits {
 	return Limits{FirstToken: fill(l.FirstToken), Idle: fill(l.Idle), Call: fill(l.Call)}
 }
 
+// of gives the limits of one call: what the request says, and where it says nothing the provider's.
+func (l Limits) of(r model.Limits) Limits {
+	pick := func(own, other time.Duration) time.Duration {
+		if own > 0 {
+			return max(own, MinLimit)
+		}
+		return other
+	}
+	return Limits{FirstToken: pick(r.FirstToken, l.FirstToken), Idle: pick(r.Idle, l.Idle), Call: pick(r.Call, l.Call)}
+}
+
 // WithLimits wraps p: a call that is silent too long is cancelled and fails with kind Timeout, where errors.Is tells
 // ErrFirstToken, ErrIdle and ErrCall apart. Time that the caller spends in onDelta is not the model's silence. An empty
 // Delta (a tool call being written) counts as output; it is passed on, for a caller that watches the time too.
@@ -60,14 +71,15 @@ func (w *limited) Generate(ctx context.Context, req model.Request, onDelta func(
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	first, reason := w.limits.FirstToken, ErrFirstToken
+	limits := w.limits.of(req.Limits)
+	first, reason := limits.FirstToken, ErrFirstToken
 	if !req.Stream {
-		first, reason = w.limits.Call, ErrCall
+		first, reason = limits.Call, ErrCall
 	}
 	var written atomic.Bool
 	timer := time.AfterFunc(first, func() {
 		if written.Load() {
-			cancel(errors.WithMessagef(ErrIdle, "the model was silent for %s", w.limits.Idle))
+			cancel(errors.WithMessagef(ErrIdle, "the model was silent for %s", limits.Idle))
 			return
 		}
 		cancel(errors.WithMessagef(reason, "the model wrote nothing for %s", first))
@@ -78,7 +90,7 @@ func (w *limited) Generate(ctx context.Context, req model.Request, onDelta func(
 		if req.Stream {
 			timer.Stop()
 			written.Store(true)
-			defer timer.Reset(w.limits.Idle)
+			defer timer.Reset(limits.Idle)
 		}
 		if onDelta != nil {
 			onDelta(d)

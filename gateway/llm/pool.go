@@ -46,8 +46,14 @@ func (w *pooled) Generate(ctx context.Context, req model.Request, onDelta func(m
 	}
 	select {
 	case w.places <- struct{}{}:
-	case <-ctx.Done():
-		return model.Reply{}, failure.Ended(ctx)
+	default:
+		model.Queued(ctx, true)
+		select {
+		case w.places <- struct{}{}:
+			model.Queued(ctx, false)
+		case <-ctx.Done():
+			return model.Reply{}, failure.Ended(ctx)
+		}
 	}
 	defer func() { <-w.places }()
 	return w.inner.Generate(ctx, req, onDelta)

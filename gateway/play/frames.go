@@ -272,6 +272,10 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		put("toolCallId", p.ToolCallID)
 		put("label", p.Label)
 		put("error", p.Error)
+	case kernel.ModelWaiting:
+		put("label", p.Label)
+		put("reason", p.Reason)
+		payload["waitMs"], payload["attempt"] = p.WaitMs, p.Attempt
 	default:
 		put("runId", p.RunID)
 		put("label", p.Label)

@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 )
 
@@ -70,37 +68,6 @@ func callKey(c model.ToolCall) string {
 		b.WriteString(c.Arguments)
 	}
 	return fmt.Sprintf("%s %x", c.Name, sha256.Sum256(b.Bytes()))
-}
-
-// maxHistoryRaw is how much of unusable arguments goes back to the model, in bytes; the trace has all of it.
-const maxHistoryRaw = 4096
-
-// HistoryArguments is how raw arguments are kept in the history when nothing better is known: JSON objects as they are,
-// anything else as a JSON string of the text, so that nothing looks as if an empty object had been executed (seed:
-// tools.txt, "Malformed argument JSON from the model").
-func HistoryArguments(raw string) string {
-	if json.Valid([]byte(raw)) && firstByte(raw) == '{' {
-		return raw
-	}
-	if len(raw) > maxHistoryRaw {
-		raw = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(raw[:maxHistoryRaw], ""), len(raw))
-	}
-	b, err := plainjson.Marshal(raw)
-	if err != nil { // a string always encodes
-		return `""`
-	}
-	return string(b)
-}
-
-func firstByte(s string) byte {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return s[i]
-		}
-	}
-	return 0
 }
 
 // repetition counts identical calls in a row.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/manifest"
+	"github.com/covel/covel/plugins/tools"
 )
 
 // Limits of the loop. A zero in Config takes the default.
@@ -24,9 +25,20 @@ const (
 	RequireExplicit = "explicit"
 )
 
-// RuntimeDone is the tool that ends a run. The loop answers it itself; it never reaches the executor when it is offered
-// or the runtime tells the story.
-const RuntimeDone = "runtime-done"
+// Tools the loop itself knows. It answers runtime-done and search-tools without the executor; suspend is executed, and its
+// sentinel suspends the run.
+const (
+	RuntimeDone = tools.RuntimeDone
+	SearchTools = tools.SearchTools
+	Suspend     = tools.Suspend
+)
+
+// Hooks are the points of a loop at which an actor asks its hooks. A point without hooks costs no message.
+type Hooks struct {
+	PreStep bool `json:"preStep,omitempty"` // PreStep
+	PreCall bool `json:"preCall,omitempty"` // PreLLMCall
+	Review  bool `json:"review,omitempty"`  // PostLLMResponse
+}
 
 // ToolOffer is a tool the model may call.
 type ToolOffer struct {
@@ -74,8 +86,15 @@ type Config struct {
 
 	// Stream: text is shown while it is written (profile story, and not switched off for the run).
 	Stream bool `json:"stream,omitempty"`
-	// Review: an actor answers Review effects. Without it every reply is accepted.
-	Review bool `json:"review,omitempty"`
+	// Hooks says which points have hooks; the others are passed without asking.
+	Hooks Hooks `json:"hooks,omitzero"`
+	// Limits are what the manifest says about the silence of a model; a zero takes the default.
+	Limits Limits `json:"limits,omitzero"`
+	// Deferred are tools that are found through search-tools; DeferredBy names the plugin that declared them.
+	Deferred   []ToolOffer `json:"deferred,omitempty"`
+	DeferredBy string      `json:"deferredBy,omitempty"`
+	// NoSuspend: nobody could answer; suspend is unavailable (a sub-agent).
+	NoSuspend bool `json:"noSuspend,omitempty"`
 	// Locale is the instruction locale (prompt.InstructionLocale): "zh" or "en". It is the language of corrections.
 	Locale string `json:"locale"`
 
@@ -84,9 +103,10 @@ type Config struct {
 }
 
 // NewConfig derives the policy of an agent runtime from its manifest (reference: plugins.md §9.1). tools are the
-// runtime's own offers in manifest order, without runtime-done: NewConfig adds it where the runtime ends by it.
-// locale is the instruction locale.
+// runtime's declared offers in manifest order; NewConfig withholds the deferred ones, and adds runtime-done where the
+// runtime ends by it. locale is the instruction locale.
 func NewConfig(rt manifest.Runtime, tools []ToolOffer, locale string) Config {
+	declared := slices.ContainsFunc(tools, func(t ToolOffer) bool { return t.Tool.Name == RuntimeDone })
 	p := ProfileOf(rt)
 	story := rt.IO.Visibility == manifest.VisibilityStory
 	c := Config{
@@ -96,7 +116,9 @@ func NewConfig(rt manifest.Runtime, tools []ToolOffer, locale string) Config {
 		Story:           story,
 		Segments:        story && HasSegments(rt.IO.OutputSchema),
 		OutputSchema:    rt.IO.OutputSchema,
-		Tools:           slices.Clone(tools),
+		DeferredBy:      rt.PluginID,
+		NoSuspend:       p.Name == ActorProfile,
+		Limits:          limitsOf(rt.Agent),
 		AfterTools:      slices.Clone(rt.Agent.AfterTools),
 		Require:         rt.Agent.Require,
 		MaxSteps:        p.MaxSteps,
@@ -104,6 +126,15 @@ func NewConfig(rt manifest.Runtime, tools []ToolOffer, locale string) Config {
 		Stream:          p.Stream,
 		Locale:          locale,
 		ReasoningEffort: rt.Agent.ReasoningEffort,
+	}
+	for _, t := range tools {
+		switch {
+		case t.Tool.Name == RuntimeDone, t.Tool.Name == Suspend && c.NoSuspend:
+		case rt.Agent.DeferAll || slices.Contains(rt.Agent.DeferTools, t.Tool.Name):
+			c.Deferred = append(c.Deferred, t)
+		default:
+			c.Tools = append(c.Tools, t)
+		}
 	}
 	if n := rt.Agent.LoopDetection; n != nil {
 		c.LoopDetection = *n
@@ -118,7 +149,7 @@ func NewConfig(rt manifest.Runtime, tools []ToolOffer, locale string) Config {
 	default:
 		c.ToolChoice = model.ToolChoice{Named: choice}
 	}
-	if c.CompletionMode() == CompleteByRuntimeDone || slices.Contains(c.AfterTools, RuntimeDone) && !story {
+	if c.CompletionMode() == CompleteByRuntimeDone || !story && (declared || slices.Contains(c.AfterTools, RuntimeDone)) {
 		c.Tools = append(c.Tools, ToolOffer{Tool: RuntimeDoneTool()})
 	}
 	return c

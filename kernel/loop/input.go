@@ -15,18 +15,50 @@ type Input interface{ input() }
 type Begin struct {
 	Config   Config
 	Messages []model.Message
-	Left     time.Duration
+	// PromptSegments are the segments of prompt.segment@1 of this turn, as JSON; PreCall hands them to its hooks, also after
+	// a suspension.
+	PromptSegments json.RawMessage
+	Left           time.Duration
 }
 
 // PreStepDone answers PreStep with what the hooks decided; the zero value changes nothing.
 type PreStepDone struct {
-	End           bool              // end the loop with "cancelled"
-	Reason        string            // why, for the error text
-	Tools         []string          // non-nil: only these tools are on offer in this step
-	ToolChoice    *model.ToolChoice // non-nil: the tool choice of this step
-	StepsLeft     *int              // lowers the steps that may still start, this one included
-	Interjections []string          // player interjections, merged as user messages (profile with steering)
-	Left          time.Duration
+	End        bool              // end the loop with "cancelled"
+	Reason     string            // why, for the error text
+	Tools      []string          // non-nil: only these tools are on offer in this step
+	ToolChoice *model.ToolChoice // non-nil: the tool choice of this step
+	StepsLeft  *int              // lowers the steps that may still start, this one included
+	Left       time.Duration
+}
+
+// PreCallDone answers PreCall. The zero value changes nothing.
+type PreCallDone struct {
+	Request *model.Request // non-nil: what is sent in place of the request, for this call only
+	Stream  *bool          // false: this call shows nothing before it is accepted; true does not switch on what the profile has off
+	// PromptSegments, when not nil, replace the turn's.
+	PromptSegments json.RawMessage
+	Left           time.Duration
+}
+
+// Interject is a line of the player for the story that is being written. The loop answers with InterjectionMerged or
+// InterjectionRefused, once, at the latest when it ends.
+type Interject struct{ ID, Text string }
+
+// Resume continues a suspended run with the player's answer, JSON.
+type Resume struct {
+	Answer json.RawMessage
+	// Tools and Deferred, where Offers is set, are what the runtime offers now.
+	Offers          bool
+	Tools, Deferred []ToolOffer
+	Left            time.Duration
+}
+
+// CallRefused answers CallModel: the request was not sent. Stop is context-overflow (it does not fit, however it is
+// trimmed), invalid-context (the limits themselves make no sense) or budget-exceeded.
+type CallRefused struct {
+	Stop   StopReason
+	Detail string
+	Left   time.Duration
 }
 
 // ModelDelta is a piece of the answer being written. It may cut characters and escapes anywhere.
@@ -45,7 +77,11 @@ type ModelFailed struct {
 }
 
 // ReviewDone answers Review. An empty Correction accepts the reply; otherwise the text tells the model what to change.
-type ReviewDone struct{ Correction string }
+// Reply, when not nil, replaces the reply's text and calls.
+type ReviewDone struct {
+	Correction string
+	Reply      *model.Reply
+}
 
 // ToolsFinished answers RunTools: one outcome per call, in model order. A missing outcome counts as cancelled.
 type ToolsFinished struct {
@@ -57,7 +93,7 @@ type ToolsFinished struct {
 type ToolOutcome struct {
 	CallID string `json:"callId"`
 	// Name and Arguments as they are kept in the history: after rewriting, and the arguments after repair as JSON. An
-	// unrepairable text is kept as a JSON string (HistoryArguments). Empty values keep what the model wrote.
+	// unrepairable text is kept as a JSON string (tools.HistoryArguments). Empty values keep what the model wrote.
 	Name      string `json:"name,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 	// Result is the JSON text the model reads ({"summary","data","staged"} or {"error"}).
@@ -85,6 +121,10 @@ type Cancel struct {
 
 func (Begin) input()         {}
 func (PreStepDone) input()   {}
+func (PreCallDone) input()   {}
+func (Interject) input()     {}
+func (Resume) input()        {}
+func (CallRefused) input()   {}
 func (ModelDelta) input()    {}
 func (ModelReplied) input()  {}
 func (ModelFailed) input()   {}

@@ -25,12 +25,12 @@ const (
 	Deciding        Phase = "deciding"
 	Finalizing      Phase = "finalizing" // the step loop is over: finalizer, output check, repair
 	Stopped         Phase = "stopped"
-	Suspended       Phase = "suspended"
+	Waiting         Phase = "suspended" // for the player's answer
 )
 
 // Phases lists all phases.
 var Phases = []Phase{
-	Preparing, AwaitingPreStep, RequestingModel, Reviewing, RunningTools, Deciding, Finalizing, Stopped, Suspended,
+	Preparing, AwaitingPreStep, RequestingModel, Reviewing, RunningTools, Deciding, Finalizing, Stopped, Waiting,
 }
 
 // transitions are the legal changes of phase. Every run ends through finalizing, where its result is settled.
@@ -39,10 +39,10 @@ var transitions = map[Phase][]Phase{
 	AwaitingPreStep: {RequestingModel, Finalizing},
 	RequestingModel: {Reviewing, Finalizing},
 	Reviewing:       {RunningTools, Deciding, AwaitingPreStep, Finalizing},
-	RunningTools:    {Deciding, Suspended, Finalizing},
+	RunningTools:    {Deciding, Waiting, Finalizing},
 	Deciding:        {AwaitingPreStep, Finalizing},
 	Finalizing:      {Stopped},
-	Suspended:       {RunningTools, Finalizing},
+	Waiting:         {RunningTools, Finalizing},
 	Stopped:         nil,
 }
 
@@ -73,13 +73,14 @@ type Await string
 const (
 	AwaitNothing Await = ""
 	AwaitPreStep Await = "pre-step"
+	AwaitPreCall Await = "pre-call"
 	AwaitModel   Await = "model"
 	AwaitReview  Await = "review"
 	AwaitTools   Await = "tools"
 )
 
 // StateVersion changes whenever an older State can no longer be continued.
-const StateVersion = 1
+const StateVersion = 2
 
 // State is a loop between two inputs. The zero value is a loop that has not begun. Step never changes the State it is
 // given, so an older State can be kept and continued again.
@@ -101,7 +102,8 @@ type State struct {
 	Stream SegmentStream `json:"stream,omitzero"`
 	Shown  shownText     `json:"shown,omitempty"` // story text shown since the last reset
 
-	Offer      []string          `json:"offer,omitempty"` // tools of this step when a hook narrowed them
+	Activated  []string          `json:"activated,omitempty"` // deferred tools that search-tools found
+	Offer      []string          `json:"offer,omitempty"`     // tools of this step when a hook narrowed them
 	Narrowed   bool              `json:"narrowed,omitempty"`
 	StepChoice *model.ToolChoice `json:"stepChoice,omitempty"` // a hook's choice for this step
 	ForceTool  bool              `json:"forceTool,omitempty"`  // the next request must call a tool
@@ -112,6 +114,14 @@ type State struct {
 	Repeat    repetition  `json:"repeat,omitzero"`
 	Work      work        `json:"work,omitzero"`
 	Ending    *ending     `json:"ending,omitempty"` // how the step loop ended, while the result is settled
+
+	Queue  []Interjection `json:"queue,omitempty"`  // lines of the player that are not merged yet
+	Merged []Interjection `json:"merged,omitempty"` // those that are
+	// Kept is accepted prose that a late interjection made the loop go on from: it stands before the final answer.
+	Kept []Segment `json:"kept,omitempty"`
+
+	PromptSegments json.RawMessage `json:"promptSegments,omitempty"`
+	Suspender      string          `json:"suspender,omitempty"` // the call that waits for the player's answer
 
 	Records []ToolRecord `json:"records,omitempty"`
 	Usage   Usage        `json:"usage"`
@@ -131,6 +141,10 @@ type modelCall struct {
 	Attempt int     `json:"attempt,omitempty"`
 	Retries int     `json:"retries,omitempty"` // attempts repeated because of a failure
 	Hint    string  `json:"hint,omitempty"`    // last message of the request copy, for a repeated attempt
+	Reason  string  `json:"reason,omitempty"`  // why the latest attempt is a repeated one
+	// Rewritten is the request as the PreLLMCall hooks gave it; every attempt sends it.
+	Rewritten *model.Request `json:"rewritten,omitempty"`
+	Silent    bool           `json:"silent,omitempty"` // a hook turned streaming off for this call
 }
 
 // pendingReply is a reply whose consequences are not drawn yet.
@@ -145,6 +159,7 @@ type pendingReply struct {
 type ending struct {
 	Stop      StopReason `json:"stop"`
 	Finalizer bool       `json:"finalizer,omitempty"`
+	Why       string     `json:"why,omitempty"` // the failure a finalizer was sent in place of
 }
 
 // Encode serialises a state. The bytes decode to a state that continues in the same way, with the same requests to the

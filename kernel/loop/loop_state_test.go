@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/covel/covel/kernel/model"
 )
 
+// Rule TP:553–557: the loop moves through the seeds' phases, and no other change of phase is legal.
 func TestTransitionsAreThoseOfTheSeeds(t *testing.T) {
 	legal := map[string]bool{}
 	for _, line := range []string{
@@ -40,9 +42,11 @@ func TestTransitionsAreThoseOfTheSeeds(t *testing.T) {
 // states are states that wait for something, by what they wait for.
 func states(t *testing.T) map[string]State {
 	tools := []ToolOffer{{Tool: model.Tool{Name: "roll"}}}
-	config := Config{RuntimeID: "r", Profile: ResolveProfile(StoryProfile), Story: true, Review: true, Tools: tools, MaxSteps: 1, Locale: "en", Retry: DefaultRetryPolicy(1)}
+	config := Config{RuntimeID: "r", Profile: ResolveProfile(StoryProfile), Story: true, Hooks: Hooks{PreStep: true, PreCall: true, Review: true}, Tools: append(tools, ToolOffer{Tool: model.Tool{Name: Suspend}}), MaxSteps: 1, Locale: "en", Retry: DefaultRetryPolicy(1)}
 	begin := Begin{Config: config, Messages: []model.Message{{Role: model.User, Content: "hi"}}}
 	call := ModelReplied{Reply: model.Reply{ToolCalls: []model.ToolCall{{ID: "a", Name: "roll"}}, FinishReason: model.FinishToolCalls}}
+	asks := ModelReplied{Reply: model.Reply{ToolCalls: []model.ToolCall{{ID: "s", Name: Suspend}}, FinishReason: model.FinishToolCalls}}
+	waits := ToolsFinished{Outcomes: []ToolOutcome{{CallID: "s", OK: true, Content: json.RawMessage(`{"_covelSuspend":true}`)}}}
 	said := ModelReplied{Reply: model.Reply{Text: "{}", FinishReason: model.FinishStop}}
 	drive := func(ins ...Input) State {
 		var s State
@@ -54,12 +58,15 @@ func states(t *testing.T) map[string]State {
 	out := map[string]State{
 		"preparing":            {},
 		"awaiting-pre-step":    drive(begin),
-		"requesting-model":     drive(begin, PreStepDone{}),
-		"reviewing":            drive(begin, PreStepDone{}, call),
-		"running-tools":        drive(begin, PreStepDone{}, call, ReviewDone{}),
-		"finalizing/finalizer": drive(begin, PreStepDone{}, call, ReviewDone{}, ToolsFinished{}),
-		"finalizing/review":    drive(begin, PreStepDone{}, call, ReviewDone{}, ToolsFinished{}, said),
-		"finalizing/repair":    drive(begin, PreStepDone{}, call, ReviewDone{}, ToolsFinished{}, said, ReviewDone{}),
+		"requesting-model/ask": drive(begin, PreStepDone{}),
+		"requesting-model":     drive(begin, PreStepDone{}, PreCallDone{}),
+		"reviewing":            drive(begin, PreStepDone{}, PreCallDone{}, call),
+		"running-tools":        drive(begin, PreStepDone{}, PreCallDone{}, call, ReviewDone{}),
+		"suspended":            drive(begin, PreStepDone{}, PreCallDone{}, asks, ReviewDone{}, waits),
+		"finalizing/ask":       drive(begin, PreStepDone{}, PreCallDone{}, call, ReviewDone{}, ToolsFinished{}),
+		"finalizing/finalizer": drive(begin, PreStepDone{}, PreCallDone{}, call, ReviewDone{}, ToolsFinished{}, PreCallDone{}),
+		"finalizing/review":    drive(begin, PreStepDone{}, PreCallDone{}, call, ReviewDone{}, ToolsFinished{}, PreCallDone{}, said),
+		"finalizing/repair":    drive(begin, PreStepDone{}, PreCallDone{}, call, ReviewDone{}, ToolsFinished{}, PreCallDone{}, said, ReviewDone{}, PreCallDone{}),
 		"stopped":              drive(begin, TimeUp{}),
 	}
 	for name, s := range out {
@@ -70,10 +77,11 @@ func states(t *testing.T) map[string]State {
 	return out
 }
 
+// Rule TP:553: an input that a phase does not wait for is a defect and throws at once.
 // Every cell of the table: an input in a state leads to a phase, is ignored, or is a defect and panics.
 func TestEveryInputInEveryState(t *testing.T) {
 	inputs := map[string]Input{
-		"begin":   Begin{Config: Config{Profile: ResolveProfile(StoryProfile), Story: true}, Messages: []model.Message{{Role: model.User, Content: "hi"}}},
+		"begin":   Begin{Config: Config{Profile: ResolveProfile(StoryProfile), Story: true, Hooks: Hooks{PreStep: true}}, Messages: []model.Message{{Role: model.User, Content: "hi"}}},
 		"prestep": PreStepDone{},
 		"delta":   ModelDelta{Text: "a"},
 		"replied": ModelReplied{Reply: model.Reply{Text: "a", FinishReason: model.FinishStop}},
@@ -83,23 +91,34 @@ func TestEveryInputInEveryState(t *testing.T) {
 		"tools":   ToolsFinished{},
 		"timeup":  TimeUp{},
 		"cancel":  Cancel{},
+		"precall": PreCallDone{},
+		"refused": CallRefused{Stop: StopInvalidContext},
+		"say":     Interject{ID: "1", Text: "等等"},
+		"resume":  Resume{Answer: json.RawMessage(`{}`)},
 	}
+	const late = "late" // an interjection that is refused
 	const defect, ignored = "defect", "ignored"
 	type row map[string]string
 	table := map[string]row{
-		"preparing":            {"begin": "awaiting-pre-step", "timeup": "stopped", "cancel": "stopped"},
-		"awaiting-pre-step":    {"prestep": "requesting-model", "timeup": "stopped", "cancel": "stopped"},
-		"requesting-model":     {"delta": "requesting-model", "replied": "reviewing", "failed": "requesting-model", "nil": "requesting-model", "timeup": "stopped", "cancel": "stopped"},
-		"reviewing":            {"review": "running-tools", "timeup": "stopped", "cancel": "stopped"},
-		"running-tools":        {"tools": "finalizing", "timeup": "stopped", "cancel": "stopped"},
-		"finalizing/finalizer": {"delta": "finalizing", "replied": "finalizing", "failed": "finalizing", "nil": "finalizing", "timeup": "stopped", "cancel": "stopped"},
-		"finalizing/review":    {"review": "finalizing", "timeup": "stopped", "cancel": "stopped"},
-		"finalizing/repair":    {"delta": "finalizing", "replied": "finalizing", "failed": "finalizing", "nil": "finalizing", "timeup": "stopped", "cancel": "stopped"},
-		"stopped":              {"prestep": ignored, "delta": ignored, "replied": ignored, "failed": ignored, "nil": ignored, "review": ignored, "tools": ignored, "timeup": ignored, "cancel": ignored},
+		"preparing":            {"begin": "awaiting-pre-step", "say": late},
+		"awaiting-pre-step":    {"prestep": "requesting-model", "say": "awaiting-pre-step"},
+		"requesting-model/ask": {"precall": "requesting-model", "say": "requesting-model"},
+		"requesting-model":     {"delta": "requesting-model", "replied": "reviewing", "failed": "requesting-model", "nil": "requesting-model", "refused": "stopped", "say": "requesting-model"},
+		"reviewing":            {"review": "running-tools", "say": "reviewing"},
+		"running-tools":        {"tools": "finalizing", "say": "running-tools"},
+		"suspended":            {"prestep": ignored, "precall": ignored, "delta": ignored, "replied": ignored, "failed": ignored, "nil": ignored, "refused": ignored, "review": ignored, "tools": ignored, "timeup": ignored, "cancel": ignored, "say": late, "resume": "finalizing"},
+		"finalizing/ask":       {"precall": "finalizing", "say": late},
+		"finalizing/finalizer": {"delta": "finalizing", "replied": "finalizing", "failed": "finalizing", "nil": "finalizing", "refused": "stopped", "say": late},
+		"finalizing/review":    {"review": "finalizing", "say": late},
+		"finalizing/repair":    {"delta": "finalizing", "replied": "finalizing", "failed": "finalizing", "nil": "finalizing", "refused": "stopped", "say": late},
+		"stopped":              {"prestep": ignored, "precall": ignored, "delta": ignored, "replied": ignored, "failed": ignored, "nil": ignored, "refused": ignored, "review": ignored, "tools": ignored, "timeup": ignored, "cancel": ignored, "say": late, "resume": ignored},
 	}
 	for stateName, s := range states(t) {
 		for inputName, in := range inputs {
 			want, ok := table[stateName][inputName]
+			if anyTime := inputName == "timeup" || inputName == "cancel"; anyTime && !ok {
+				want, ok = "stopped", true
+			}
 			if !ok {
 				want = defect
 			}
@@ -115,7 +134,10 @@ func TestEveryInputInEveryState(t *testing.T) {
 						}
 					}()
 					next, effects := Step(s, in)
-					if s.Phase == Stopped && next.Phase == Stopped && len(effects) == 0 {
+					if len(effects) == 1 && reflect.DeepEqual(effects[0], InterjectionRefused{ID: "1"}) {
+						return late
+					}
+					if (s.Phase == Stopped || s.Phase == Waiting) && next.Phase == s.Phase && len(effects) == 0 {
 						return ignored
 					}
 					return string(next.Phase)
@@ -236,26 +258,5 @@ func TestShownTextGrowsWithoutTouchingOlderCopies(t *testing.T) {
 	}
 	if slices.ContainsFunc(all[10:], func(s shownText) bool { return len(s) == 0 }) {
 		t.Error("empty")
-	}
-}
-
-func TestHistoryArguments(t *testing.T) {
-	for raw, want := range map[string]string{
-		`{"a":1}`:     `{"a":1}`,
-		` {"a":1}`:    ` {"a":1}`,
-		`{"a":`:       `"{\"a\":"`,
-		`null`:        `"null"`,
-		`["done"]`:    `"[\"done\"]"`,
-		``:            `""`,
-		`"<龙胆>"`:      `"\"<龙胆>\""`,
-		"{\"a\":1}{}": `"{\"a\":1}{}"`,
-	} {
-		if got := HistoryArguments(raw); got != want {
-			t.Errorf("HistoryArguments(%q) = %s, want %s", raw, got, want)
-		}
-	}
-	long := HistoryArguments(strings.Repeat(`{"a":`, 200_000))
-	if len(long) > 2*maxHistoryRaw || !json.Valid([]byte(long)) || !strings.Contains(long, "1000000 bytes") {
-		t.Errorf("%d bytes: …%s", len(long), long[len(long)-60:])
 	}
 }

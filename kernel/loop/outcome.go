@@ -11,8 +11,9 @@ type Status string
 
 // Statuses a loop can end with.
 const (
-	Success Status = "success"
-	Failed  Status = "failed"
+	Success   Status = "success"
+	Failed    Status = "failed"
+	Suspended Status = "suspended"
 )
 
 // Usage counts what a run used.
@@ -57,12 +58,29 @@ type Outcome struct {
 	ToolCalls []ToolRecord `json:"toolCalls,omitempty"`
 	Usage     Usage        `json:"usage"`
 
+	// Suspension is what a suspended run waits for.
+	Suspension *Suspension `json:"suspension,omitempty"`
+	// Merged are the interjections that were merged, in order.
+	Merged []Interjection `json:"merged,omitempty"`
+
 	// PartialText is what was shown of a run that failed. It is a draft and never history.
 	PartialText string `json:"partialText,omitempty"`
 	// Error says in English what went wrong, with the provider's own message and status where there is one.
 	Error string `json:"error,omitempty"`
 	// ModelError is the failure that ended the run, when it was a model's.
 	ModelError *ModelError `json:"modelError,omitempty"`
+}
+
+// Suspension is the question a run waits on. ResumeSchema is the JSON Schema of the answer.
+type Suspension struct {
+	Reason       string          `json:"reason"`
+	ResumeSchema json.RawMessage `json:"resumeSchema,omitempty"`
+}
+
+// Interjection is a line of the player that came while the story was being written.
+type Interjection struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
 }
 
 // ModelError is the serialisable part of a model.Error.

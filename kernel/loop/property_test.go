@@ -17,10 +17,13 @@ import (
 // every step.
 func TestAnyModelAnyTools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, config: drawConfig(t)}
+		w := &world{t: t, config: drawConfig(t), pending: map[string]bool{}}
 		w.step(Begin{Config: w.config, Messages: []model.Message{{Role: model.System, Content: "s"}, {Role: model.User, Content: "继续 \x00"}}, Left: drawLeft(t)})
 		for w.finished == nil {
 			w.answer()
+			if w.finished != nil && w.finished.Status == Suspended {
+				w.resume()
+			}
 			if w.calls > w.budget() {
 				t.Fatalf("%d model calls, the budget is %d", w.calls, w.budget())
 			}
@@ -39,7 +42,11 @@ type world struct {
 	calls    int
 	steps    int
 	open     bool
-	shown    string // deltas since the last reset
+	shown    string          // deltas since the last reset
+	said     int             // interjections
+	pending  map[string]bool // those that are neither merged nor refused
+	merged   []string
+	before   int // model calls of runs that were suspended
 	finished *Outcome
 }
 
@@ -47,14 +54,19 @@ func drawConfig(t *rapid.T) Config {
 	profile := rapid.SampledFrom([]ProfileName{StoryProfile, SystemProfile, ActorProfile}).Draw(t, "profile")
 	c := Config{
 		RuntimeID: "r", Profile: ResolveProfile(profile), Story: rapid.Bool().Draw(t, "story"),
-		Stream: rapid.Bool().Draw(t, "stream"), Review: rapid.Bool().Draw(t, "review"), Segments: rapid.Bool().Draw(t, "segments"),
+		Stream: rapid.Bool().Draw(t, "stream"), Segments: rapid.Bool().Draw(t, "segments"),
 		Require:       rapid.SampledFrom([]string{"", RequireToolUse, RequireExplicit}).Draw(t, "require"),
 		MaxSteps:      rapid.IntRange(0, 6).Draw(t, "maxSteps"),
 		LoopDetection: rapid.IntRange(-1, 3).Draw(t, "loopDetection"),
 		Retry:         DefaultRetryPolicy(rapid.IntRange(0, 3).Draw(t, "retries")),
 		Locale:        rapid.SampledFrom([]string{"en", "zh"}).Draw(t, "locale"),
+		Hooks:         Hooks{PreStep: rapid.Bool().Draw(t, "preStep"), PreCall: rapid.Bool().Draw(t, "preCall"), Review: rapid.Bool().Draw(t, "review")},
+		NoSuspend:     rapid.Bool().Draw(t, "noSuspend"),
 	}
-	for i, n := range []string{"look", "save", RuntimeDone} {
+	if rapid.Bool().Draw(t, "defers") {
+		c.Deferred, c.DeferredBy = []ToolOffer{{Tool: model.Tool{Name: "hidden", Description: "暗门"}}}, "codex"
+	}
+	for i, n := range []string{"look", "save", RuntimeDone, Suspend} {
 		if rapid.Bool().Draw(t, "offer "+n) {
 			c.Tools = append(c.Tools, ToolOffer{Tool: model.Tool{Name: n}, Parallel: i == 0})
 		}
@@ -124,7 +136,11 @@ func (w *world) fork(in Input, next State) {
 	case ToolsFinished:
 		other = ToolsFinished{Outcomes: []ToolOutcome{{CallID: "other"}}}
 	case PreStepDone:
-		other = PreStepDone{Interjections: []string{"other"}}
+		other = PreStepDone{Tools: []string{"other"}}
+	case PreCallDone:
+		other = PreCallDone{Request: &model.Request{Messages: []model.Message{{Role: model.User, Content: "other"}}}}
+	case Interject:
+		other = Interject{ID: "other", Text: "other"}
 	default:
 		return
 	}
@@ -134,7 +150,7 @@ func (w *world) fork(in Input, next State) {
 	before, _ := Encode(next)
 	forked, _ := Step(w.state, other)
 	for forked.Await == AwaitPreStep {
-		forked, _ = Step(forked, PreStepDone{Interjections: []string{"other"}})
+		forked, _ = Step(forked, PreStepDone{Tools: []string{"other"}})
 	}
 	if after, _ := Encode(next); string(before) != string(after) {
 		w.t.Fatalf("%T: another continuation changed this one", in)
@@ -146,8 +162,13 @@ func (w *world) take(e Effect) {
 		w.t.Fatalf("%T after Finish", e)
 	}
 	switch e := e.(type) {
-	case PreStep, Review, RunTools:
+	case PreStep, PreCall, Review, RunTools:
 		w.await = e
+	case InterjectionMerged:
+		w.settled(e.ID)
+		w.merged = append(w.merged, e.ID)
+	case InterjectionRefused:
+		w.settled(e.ID)
 	case StepStarted:
 		if w.steps++; w.open || e.Step != w.steps {
 			w.t.Fatalf("step %d started as number %d, open %v", e.Step, w.steps, w.open)
@@ -162,7 +183,7 @@ func (w *world) take(e Effect) {
 		w.await = e
 		w.calls++
 		w.checkRequest(e)
-		if w.shown != "" {
+		if kept := DeriveNarrative(w.state.Kept); w.shown != kept && w.config.Stream {
 			w.t.Fatalf("a new answer would be glued to %q", w.shown)
 		}
 	case EmitDelta:
@@ -218,7 +239,30 @@ func (w *world) answer() {
 		w.step(rapid.SampledFrom([]Input{TimeUp{}, Cancel{Reason: StopAbortedByPlayer}}).Draw(t, "which"))
 		return
 	}
+	if rapid.IntRange(0, 12).Draw(t, "interjection") == 0 {
+		w.said++
+		id := fmt.Sprint(w.said)
+		w.pending[id] = true
+		await := w.await
+		w.step(Interject{ID: id, Text: "等等 " + id})
+		w.await = await
+	}
 	switch e := w.await.(type) {
+	case PreCall:
+		in := PreCallDone{Left: drawLeft(t)}
+		switch rapid.IntRange(0, 5).Draw(t, "pre-call") {
+		case 0:
+			req := e.Request
+			req.Messages = append(req.Messages, model.Message{Role: model.System, Content: "hook"})
+			req.ToolChoice = model.ToolChoice{Mode: "required"}
+			in.Request = &req
+		case 1:
+			in.Request = &model.Request{}
+		case 2:
+			off := false
+			in.Stream = &off
+		}
+		w.step(in)
 	case PreStep:
 		in := PreStepDone{Left: drawLeft(t)}
 		switch rapid.IntRange(0, 9).Draw(t, "hook") {
@@ -229,8 +273,6 @@ func (w *world) answer() {
 			in.StepsLeft = &n
 		case 2:
 			in.Tools = []string{"save"}
-		case 3:
-			in.Interjections = []string{"等等", "wait"}
 		}
 		w.step(in)
 	case CallModel:
@@ -248,8 +290,8 @@ func (w *world) answer() {
 				t.Fatalf("a batch of %d", len(b.Calls))
 			}
 			for _, c := range b.Calls {
-				if c.Name == RuntimeDone && w.config.answersDone(c.Name) {
-					t.Fatal("runtime-done was sent to the executor")
+				if w.config.answersItself(c.Name) {
+					t.Fatalf("%s was sent to the executor", c.Name)
 				}
 				if rapid.IntRange(0, 9).Draw(t, "lost") > 0 {
 					outcomes = append(outcomes, drawOutcome(t, c))
@@ -275,6 +317,10 @@ func drawOutcome(t *rapid.T, c model.ToolCall) ToolOutcome {
 		o.OK, o.Terminate = true, true
 	default:
 		o.OK = true
+		if c.Name == Suspend {
+			o.Content = json.RawMessage(rapid.SampledFrom([]string{`{"_covelSuspend":true,"reason":"?"}`, `{}`}).Draw(t, "sentinel"))
+			return o
+		}
 		o.Content = json.RawMessage(rapid.SampledFrom([]string{`{"n":1}`, `{}`, `{"n":"\u0000"}`, `not json`, ``}).Draw(t, "content"))
 	}
 	return o
@@ -294,8 +340,12 @@ func (w *world) reply(e CallModel) {
 		rest = rest[n:]
 		w.await = e
 	}
+	if rapid.IntRange(0, 15).Draw(t, "not sent") == 0 {
+		w.step(CallRefused{Stop: rapid.SampledFrom([]StopReason{StopContextOverflow, StopInvalidContext, StopBudgetExceeded, ""}).Draw(t, "why"), Detail: "too much", Left: drawLeft(t)})
+		return
+	}
 	if rapid.IntRange(0, 5).Draw(t, "fails") == 0 {
-		kind := rapid.SampledFrom([]model.ErrorKind{model.Transient, model.RateLimited, model.Interrupted, model.Empty, model.Permanent, model.Timeout, model.Cancelled}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]model.ErrorKind{model.Transient, model.RateLimited, model.Interrupted, model.Empty, model.Permanent, model.Timeout, model.Cancelled, model.Overflow}).Draw(t, "kind")
 		w.step(ModelFailed{Err: &model.Error{Kind: kind, Status: 500, Message: "provider says no", RetryAfter: time.Duration(rapid.IntRange(-1, 100).Draw(t, "after")) * time.Second}, Left: drawLeft(t)})
 		return
 	}
@@ -304,23 +354,60 @@ func (w *world) reply(e CallModel) {
 	for range rapid.IntRange(0, 3).Draw(t, "calls") {
 		r.ToolCalls = append(r.ToolCalls, model.ToolCall{
 			ID:        rapid.SampledFrom([]string{"a", "b", "a-2", ""}).Draw(t, "id"),
-			Name:      rapid.SampledFrom([]string{"look", "look", "save", RuntimeDone, "unknown"}).Draw(t, "name"),
-			Arguments: rapid.SampledFrom([]string{`{}`, `{"a":1}`, `{ "a": 1 }`, `{"a":`, `null`, ``}).Draw(t, "arguments"),
+			Name:      rapid.SampledFrom([]string{"look", "look", "save", RuntimeDone, "unknown", Suspend, SearchTools, "hidden"}).Draw(t, "name"),
+			Arguments: rapid.SampledFrom([]string{`{}`, `{"a":1}`, `{ "a": 1 }`, `{"a":`, `null`, ``, `{"query":"暗门"}`}).Draw(t, "arguments"),
 		})
 	}
 	w.step(ModelReplied{Reply: r, Left: drawLeft(t)})
 }
 
+// settled: every interjection is answered once.
+func (w *world) settled(id string) {
+	if !w.pending[id] {
+		w.t.Fatalf("interjection %s is answered twice", id)
+	}
+	delete(w.pending, id)
+}
+
+// resume goes on from a suspension, mostly.
+func (w *world) resume() {
+	o := w.finished
+	if o.Stop != StopSuspended || o.Suspension == nil || w.open || w.state.Phase != Waiting || len(w.pending) > 0 {
+		w.t.Fatalf("suspended with %+v in phase %s, open %v, pending %v", o, w.state.Phase, w.open, w.pending)
+	}
+	w.checkMerged(o)
+	w.step(ModelReplied{}) // late
+	w.step(TimeUp{})
+	w.finished = nil
+	w.merged = nil
+	w.before = w.calls
+	w.step(Resume{Answer: json.RawMessage(rapid.SampledFrom([]string{`{"name":"陆青云","sessionId":"3b241101-e2bb-4255-8caf-4136c566a962"}`, ``, `{`}).Draw(w.t, "answer")), Left: drawLeft(w.t)})
+}
+
+func (w *world) checkMerged(o *Outcome) {
+	var ids []string
+	for _, i := range o.Merged {
+		ids = append(ids, i.ID)
+	}
+	if !reflect.DeepEqual(ids, w.merged) {
+		w.t.Fatalf("reported as merged %v, merged %v", ids, w.merged)
+	}
+}
+
 func (w *world) checkEnd() {
 	o := w.finished
+	if len(w.pending) > 0 {
+		w.t.Fatalf("nobody answered the interjections %v", w.pending)
+	}
+	w.checkMerged(o)
 	if w.open {
 		w.t.Fatal("a started step was never completed")
 	}
 	if w.state.Phase != Stopped || w.state.Outcome == nil || !reflect.DeepEqual(*w.state.Outcome, *o) {
 		w.t.Fatalf("finished in phase %s", w.state.Phase)
 	}
-	if o.Usage.ModelCalls != w.calls {
-		w.t.Fatalf("%d calls counted, %d made", o.Usage.ModelCalls, w.calls)
+	if o.Usage.ModelCalls != w.calls-w.before {
+		w.t.Fatalf("%d calls counted, %d made", o.Usage.ModelCalls, w.calls-w.before)
 	}
 	switch o.Status {
 	case Success:
@@ -346,7 +433,7 @@ func (w *world) checkSuccess(o *Outcome) {
 	if !c.contractMet(w.state.Work) {
 		w.t.Fatalf("success although %s is not met", c.Require)
 	}
-	if o.Finalizer != (o.Stop == StopMaxSteps || o.Stop == StopDeadline) {
+	if o.Finalizer != (o.Stop == StopMaxSteps || o.Stop == StopDeadline || o.Stop == StopContextOverflow) {
 		w.t.Fatalf("finalizer %v with %s", o.Finalizer, o.Stop)
 	}
 	if c.Stream && w.shown != o.Text {
@@ -370,7 +457,6 @@ func ExampleStep() {
 	var s State
 	for _, in := range []Input{
 		Begin{Config: config, Messages: []model.Message{{Role: model.User, Content: "I open the door."}}},
-		PreStepDone{},
 		ModelDelta{Text: "The door "},
 		ModelReplied{Reply: model.Reply{Text: "The door opens.", FinishReason: model.FinishStop}},
 	} {
@@ -382,7 +468,6 @@ func ExampleStep() {
 	}
 	fmt.Println(s.Outcome.Text)
 	// Output:
-	// loop.PreStep
 	// loop.StepStarted
 	// loop.CallModel
 	// loop.EmitDelta

@@ -27,19 +27,27 @@ func (c Config) normalise() (Config, error) {
 	if c.OutputSchema, err = compact(c.OutputSchema); err != nil {
 		return c, errors.Wrap(err, "output schema")
 	}
-	tools := make([]ToolOffer, len(c.Tools))
-	for i, t := range c.Tools {
+	if c.Tools, err = normaliseOffers(c.Tools); err != nil {
+		return c, err
+	}
+	c.Deferred, err = normaliseOffers(c.Deferred)
+	return c, err
+}
+
+func normaliseOffers(offers []ToolOffer) ([]ToolOffer, error) {
+	var out []ToolOffer
+	for _, t := range offers {
 		if len(t.Tool.Parameters) == 0 {
 			t.Tool.Parameters = json.RawMessage(`{"type":"object"}`)
 		}
 		t.Tool.Description = text.Clean(t.Tool.Description)
+		var err error
 		if t.Tool.Parameters, err = compact(t.Tool.Parameters); err != nil {
-			return c, errors.Wrapf(err, "parameters of tool %s", t.Tool.Name)
+			return nil, errors.Wrapf(err, "parameters of tool %s", t.Tool.Name)
 		}
-		tools[i] = t
+		out = append(out, t)
 	}
-	c.Tools = tools
-	return c, nil
+	return out, nil
 }
 
 func compact(raw json.RawMessage) (json.RawMessage, error) {
@@ -77,11 +85,37 @@ func cleanCalls(calls []model.ToolCall) []model.ToolCall {
 	return out
 }
 
-// call makes a new request.
+// call makes a new request and asks the PreLLMCall hooks about it.
 func (m *machine) call(p Purpose) {
 	m.s.Call = modelCall{Purpose: p}
+	m.s.Reply = nil
+	if m.s.Config.Hooks.PreCall {
+		m.s.Await = AwaitPreCall
+		m.emit(PreCall{Purpose: p, Step: m.s.Step, Request: m.request(), PromptSegments: m.s.PromptSegments})
+		return
+	}
 	m.attempt("", 0)
 }
+
+func (m *machine) preCallDone(in PreCallDone) {
+	m.setLeft(in.Left)
+	if len(in.PromptSegments) > 0 {
+		m.s.PromptSegments = in.PromptSegments
+	}
+	if in.Request != nil {
+		req := *in.Request
+		req.Messages = cleanMessages(req.Messages)
+		if n := len(req.Messages); n == 0 || req.Messages[n-1].Role == model.Assistant {
+			m.failCall(StopInvalidContext, "after a PreLLMCall hook "+noContext, nil)
+			return
+		}
+		m.s.Call.Rewritten = &req
+	}
+	m.s.Call.Silent = in.Stream != nil && !*in.Stream || in.Request != nil && m.s.Config.Stream && !in.Request.Stream
+	m.attempt("", 0)
+}
+
+const noContext = "the context is empty or ends on an assistant message"
 
 // attempt sends the present request, once more with a hint when an earlier answer was unusable.
 func (m *machine) attempt(hint string, after time.Duration) {
@@ -90,17 +124,37 @@ func (m *machine) attempt(hint string, after time.Duration) {
 	m.s.Stream, m.s.Reply = SegmentStream{}, nil
 	m.s.Await = AwaitModel
 	m.countUsage(func(u *Usage) { u.ModelCalls++ })
+	req := m.sent()
+	req.Limits = m.limits(req.Stream, after)
 	m.emit(CallModel{
-		Request: m.request(), Purpose: m.s.Call.Purpose, Step: m.s.Step, Attempt: m.s.Call.Attempt, After: after,
+		Request: req, Purpose: m.s.Call.Purpose, Step: m.s.Step, Attempt: m.s.Call.Attempt, After: after, Reason: m.s.Call.Reason,
+		Trim: m.s.Ending != nil && m.s.Ending.Stop == StopContextOverflow,
 	})
 }
 
+// sent is the request as the model gets it: the hooks' or the loop's own, with the hint of a repeated attempt. What a hook
+// rewrote does not switch tools on that are off.
+func (m *machine) sent() model.Request {
+	req := m.request()
+	if r := m.s.Call.Rewritten; r != nil {
+		req = *r
+		if len(req.Tools) == 0 {
+			req.ToolChoice = model.ToolChoice{}
+		} else if m.s.ToolsOff || m.s.Call.Purpose != ForStep {
+			req.ToolChoice = model.ToolChoice{Mode: "none"}
+		}
+	}
+	req.Stream = m.s.Config.Stream && !m.s.Call.Silent
+	if m.s.Call.Hint != "" {
+		req.Messages = append(slices.Clip(req.Messages), model.Message{Role: model.System, Content: m.s.Call.Hint})
+	}
+	return req
+}
+
+// request is the loop's own request: a copy, which a policy or a hook may change.
 func (m *machine) request() model.Request {
 	c := m.s.Config
 	messages := slices.Clone(m.s.Messages)
-	if m.s.Call.Hint != "" {
-		messages = append(messages, model.Message{Role: model.System, Content: m.s.Call.Hint})
-	}
 	if messages[len(messages)-1].Role == model.Assistant {
 		m.defect("a request would end on an assistant message")
 	}
@@ -118,14 +172,35 @@ func (m *machine) request() model.Request {
 	return req
 }
 
+// offered are the tools of this step, in a fixed order, so that the prefix stays the same: the runtime's own, search-tools,
+// then those it has found.
 func (m *machine) offered() []model.Tool {
 	var tools []model.Tool
+	add := func(t model.Tool) {
+		if !m.s.Narrowed || slices.Contains(m.s.Offer, t.Name) {
+			tools = append(tools, t)
+		}
+	}
 	for _, t := range m.s.Config.Tools {
-		if !m.s.Narrowed || slices.Contains(m.s.Offer, t.Tool.Name) {
-			tools = append(tools, t.Tool)
+		add(t.Tool)
+	}
+	if len(m.s.Config.Deferred) > 0 {
+		add(m.s.Config.searchTool())
+	}
+	for _, name := range m.s.Activated {
+		if t, ok := m.s.Config.deferred(name); ok {
+			add(t.Tool)
 		}
 	}
 	return tools
+}
+
+func names(tools []model.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Name)
+	}
+	return out
 }
 
 // toolChoice: tools that are off stay in the request, since they stand in the cached prefix and in the history, and are

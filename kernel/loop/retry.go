@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/covel/covel/kernel/model"
@@ -20,6 +21,10 @@ func (m *machine) modelFailed(in ModelFailed) {
 
 // callFailed tries the request again or ends the run.
 func (m *machine) callFailed(err *model.Error) {
+	if err.Kind == model.Overflow {
+		m.overflow(text.Clean(err.Message))
+		return
+	}
 	if err.Kind == model.Cancelled {
 		m.fail(StopCancelledParent, "the model call was cancelled", nil)
 		return
@@ -30,6 +35,7 @@ func (m *machine) callFailed(err *model.Error) {
 		return
 	}
 	m.s.Call.Retries++
+	m.s.Call.Reason = retryReason(err)
 	hint := m.s.Call.Hint
 	if hint == "" && (err.Kind == model.Empty || err.Kind == model.Interrupted) {
 		hint = m.s.Config.sayAgain() // the model had read the request: do not send the very same again
@@ -59,6 +65,7 @@ func (m *machine) tooLong() {
 		return
 	}
 	m.s.Truncated++
+	m.s.Call.Reason = "truncated"
 	m.attempt(m.s.Config.sayBrief(), 0)
 }
 
@@ -76,7 +83,11 @@ func (m *machine) keepsTruncated(answer string, calls []model.ToolCall) bool {
 func (m *machine) failCall(stop StopReason, why string, cause *ModelError) {
 	switch m.s.Call.Purpose {
 	case ForFinalizer:
-		stop, why = m.s.Ending.Stop, "the request for a final answer failed: "+why
+		if stop = m.s.Ending.Stop; stop == StopContextOverflow {
+			why = m.s.Ending.Why // the original failure
+			break
+		}
+		why = m.s.Ending.Why + "; the request for a final answer failed: " + why
 	case ForRepair:
 		stop, why = StopInvalidOutput, "the request to repair the answer failed: "+why
 	}
@@ -90,4 +101,22 @@ func describe(e *ModelError) string {
 		return fmt.Sprintf("the model failed: %s (%s, status %d)", msg, e.Kind, e.Status)
 	}
 	return fmt.Sprintf("the model failed: %s (%s)", msg, e.Kind)
+}
+
+// retryReason names why an attempt is repeated (reference: plugins.md §9.4, "Retry reasons").
+func retryReason(err *model.Error) string {
+	switch err.Kind {
+	case model.Timeout:
+		for _, reason := range []string{"first-token-timeout", "idle-timeout", "call-timeout"} {
+			if strings.Contains(err.Message, reason) {
+				return reason
+			}
+		}
+		return "call-timeout"
+	case model.RateLimited:
+		return "rate-limited"
+	case model.Transient, model.Interrupted, model.Empty:
+		return "transient-error"
+	}
+	return "unknown"
 }

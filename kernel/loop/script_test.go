@@ -19,18 +19,22 @@ import (
 var update = flag.Bool("update", false, "write what the scripts do into testdata")
 
 // The files in testdata/scripts tell what a model and its tools do, one command per line, and beneath each command, with
-// a tab, what the loop has done about it. Lines with # tell what the script shows. PreStep is answered at once, as the
-// runtime actor does without hooks, unless the script holds it. After every command the state goes through Encode and
+// a tab, what the loop has done about it. Lines with # tell what the script shows. After every command the state goes through Encode and
 // Decode, and both copies must continue in the same way.
 //
-//	config story|system|actor [stream] [segments] [review] [hold] [schema=…] [tools=a,b*,…] [after=a] [require=tool-use]
+//	config story|system|actor [stream] [segments] [review] [hold] [precall] [nosuspend] [steering] [schema=…] [tools=a,b*,…]
+//	       [deferred=a:words,…] [after=a] [require=tool-use]
 //	       [steps=n] [retries=n] [zh] [reserve=ms] [choice=required]          (* marks a parallel tool)
 //	begin [left=10s]
-//	prestep [end] [left=10s] [steps=n] [tools=a] [say="…"]
+//	prestep [end] [left=10s] [steps=n] [tools=a]                            (with hold)
+//	precall [add="line"] [slot=name] [tools=a] [silent] [segments=…]        (with precall)
+//	say "a line of the player while the loop runs"
+//	refused context-overflow|invalid-context|budget-exceeded [left=10s] "detail"
+//	resume `answer` [deferred=a,b] [left=10s]
 //	delta "text"
 //	reply "text" [call id name `args`]… [finish=length] [left=10s]
 //	fail kind [status=529] [after=7s] [left=10s] "message"
-//	tools id=ok|fail|refused|skip|terminate[:content]… [left=10s]
+//	tools id=ok|fail|refused|skip|terminate|suspend[:content]… [left=10s]
 //	review ok | review "correction"
 //	timeup | cancel reason
 func TestScripts(t *testing.T) {
@@ -61,7 +65,8 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t      *testing.T
 	config Config
-	hold   bool
+	said   int
+	asked  model.Request // of the latest PreCall
 	state  State
 	out    strings.Builder
 }
@@ -86,7 +91,7 @@ func (s *script) command(words []word) {
 	left, _ := time.ParseDuration(opt["left"])
 	switch words[0].text {
 	case "config":
-		s.state, s.config, s.hold = State{}, scriptConfig(words[1:], opt), has(words, "hold")
+		s.state, s.config, s.said = State{}, scriptConfig(words[1:], opt), 0
 	case "begin":
 		s.step(Begin{Config: s.config, Messages: []model.Message{
 			{Role: model.System, Content: "[RUNTIME] test", CacheMark: true}, {Role: model.User, Content: "我去探索沼泽"},
@@ -98,9 +103,6 @@ func (s *script) command(words []word) {
 		}
 		if names, ok := opt["tools"]; ok {
 			in.Tools = strings.Split(names, ",")
-		}
-		if say, ok := opt["say"]; ok {
-			in.Interjections = []string{say}
 		}
 		s.step(in)
 	case "delta":
@@ -131,6 +133,19 @@ func (s *script) command(words []word) {
 		} else {
 			s.step(ReviewDone{Correction: words[1].text})
 		}
+	case "say":
+		s.said++
+		s.step(Interject{ID: fmt.Sprintf("i%d", s.said), Text: words[1].text})
+	case "precall":
+		s.step(s.preCall(words, opt))
+	case "refused":
+		s.step(CallRefused{Stop: StopReason(words[1].text), Detail: words[len(words)-1].text, Left: left})
+	case "resume":
+		in := Resume{Answer: json.RawMessage(words[1].text), Left: left}
+		if names, ok := opt["deferred"]; ok {
+			in.Offers, in.Tools, in.Deferred = true, s.state.Config.Tools, scriptOffers(names)
+		}
+		s.step(in)
 	case "timeup":
 		s.step(TimeUp{})
 	case "cancel":
@@ -161,21 +176,57 @@ func (s *script) step(in Input) {
 	}
 	s.state = next
 	for _, e := range effects {
-		if line := describeEffect(e); line != "" && (s.hold || !isPreStep(e)) {
-			s.out.WriteString("\t" + line + "\n")
+		if e, ok := e.(PreCall); ok {
+			s.asked = e.Request
 		}
-		if isPreStep(e) && !s.hold {
-			s.step(PreStepDone{})
-		}
+		s.out.WriteString("\t" + describeEffect(e) + "\n")
 	}
 }
 
-func isPreStep(e Effect) bool { _, ok := e.(PreStep); return ok }
+// preCall is what a hook makes of a request: a line more, a tool less, no stream, other segments.
+func (s *script) preCall(words []word, opt map[string]string) PreCallDone {
+	var in PreCallDone
+	req := s.asked
+	if line, ok := opt["add"]; ok {
+		req.Messages = append(req.Messages, model.Message{Role: model.System, Content: line})
+		in.Request = &req
+	}
+	if slot, ok := opt["slot"]; ok {
+		req.Slot = slot
+		in.Request = &req
+	}
+	if names, ok := opt["tools"]; ok {
+		req.Tools = nil
+		for _, t := range scriptOffers(names) {
+			req.Tools = append(req.Tools, t.Tool)
+		}
+		req.ToolChoice = model.ToolChoice{Mode: "required"}
+		in.Request = &req
+	}
+	if has(words, "silent") {
+		off := false
+		in.Stream = &off
+	}
+	if raw, ok := opt["segments"]; ok {
+		in.PromptSegments = json.RawMessage(raw)
+	}
+	return in
+}
 
 func describeEffect(e Effect) string {
 	switch e := e.(type) {
 	case PreStep:
-		return fmt.Sprintf("pre-step %d?", e.Step)
+		return fmt.Sprintf("pre-step %d? left=%d tools=%s", e.Step, e.StepsLeft, strings.Join(e.Tools, ","))
+	case PreCall:
+		line := fmt.Sprintf("pre-call for %s?", e.Purpose)
+		if len(e.PromptSegments) > 0 {
+			line += " segments=" + string(e.PromptSegments)
+		}
+		return line
+	case InterjectionMerged:
+		return "merged " + e.ID
+	case InterjectionRefused:
+		return "refused " + e.ID
 	case StepStarted:
 		return fmt.Sprintf("step %d started", e.Step)
 	case StepCompleted:
@@ -210,6 +261,15 @@ func describeCall(e CallModel) string {
 	fmt.Fprintf(&b, "call model for %s, attempt %d", e.Purpose, e.Attempt)
 	if e.After > 0 {
 		fmt.Fprintf(&b, " after %s", e.After)
+	}
+	if e.Reason != "" {
+		b.WriteString(" because of " + e.Reason)
+	}
+	if e.Trim {
+		b.WriteString(" trimmed")
+	}
+	if e.Request.Slot != "" {
+		b.WriteString(" slot=" + e.Request.Slot)
 	}
 	if c := e.Request.ToolChoice; c != (model.ToolChoice{}) {
 		fmt.Fprintf(&b, " choice=%s%s", c.Mode, c.Named)
@@ -257,6 +317,13 @@ func describeOutcome(o Outcome) string {
 		line += " {" + strings.TrimSpace(s.Kind+" "+s.Speaker) + "}"
 	}
 	add("output", string(o.Output))
+	if o.Suspension != nil {
+		add("asks", quote(o.Suspension.Reason))
+		add("schema", string(o.Suspension.ResumeSchema))
+	}
+	for _, i := range o.Merged {
+		add("heard", quote(i.Text))
+	}
 	if o.PartialText != "" {
 		add("draft", quote(o.PartialText))
 	}
@@ -286,7 +353,7 @@ func scriptConfig(words []word, opt map[string]string) Config {
 	name := ProfileName(words[0].text)
 	c := Config{
 		RuntimeID: "test", Profile: ResolveProfile(name), Story: name == StoryProfile, Locale: "en",
-		Stream: has(words, "stream"), Review: has(words, "review"), Segments: has(words, "segments"),
+		Stream: has(words, "stream"), Hooks: Hooks{PreStep: has(words, "hold"), PreCall: has(words, "precall"), Review: has(words, "review")}, Segments: has(words, "segments"),
 		Require: opt["require"], Retry: DefaultRetryPolicy(1),
 	}
 	if has(words, "zh") {
@@ -299,14 +366,14 @@ func scriptConfig(words []word, opt map[string]string) Config {
 		c.OutputSchema = json.RawMessage(schema)
 	}
 	if names, ok := opt["tools"]; ok {
-		for n := range strings.SplitSeq(names, ",") {
-			n, parallel := strings.CutSuffix(n, "*")
-			offer := ToolOffer{Tool: model.Tool{Name: n}, Parallel: parallel}
-			if n == RuntimeDone {
-				offer.Tool = RuntimeDoneTool()
-			}
-			c.Tools = append(c.Tools, offer)
-		}
+		c.Tools = scriptOffers(names)
+	}
+	if names, ok := opt["deferred"]; ok {
+		c.Deferred, c.DeferredBy = scriptOffers(names), "codex"
+	}
+	c.NoSuspend = has(words, "nosuspend")
+	if has(words, "steering") {
+		c.Profile.Steering = true
 	}
 	if names, ok := opt["after"]; ok {
 		c.AfterTools = strings.Split(names, ",")
@@ -324,6 +391,20 @@ func scriptConfig(words []word, opt map[string]string) Config {
 	return c
 }
 
+func scriptOffers(names string) []ToolOffer {
+	var out []ToolOffer
+	for n := range strings.SplitSeq(names, ",") {
+		n, parallel := strings.CutSuffix(n, "*")
+		n, about, _ := strings.Cut(n, ":")
+		offer := ToolOffer{Tool: model.Tool{Name: n, Description: about}, Parallel: parallel}
+		if n == RuntimeDone {
+			offer.Tool = RuntimeDoneTool()
+		}
+		out = append(out, offer)
+	}
+	return out
+}
+
 func scriptOutcomes(words []word) []ToolOutcome {
 	var out []ToolOutcome
 	for _, w := range words {
@@ -339,6 +420,9 @@ func scriptOutcomes(words []word) []ToolOutcome {
 			if content != "" {
 				o.Content = json.RawMessage(content)
 			}
+		case "suspend":
+			o.OK, o.Result, o.Content = true, `{"data":{}}`, json.RawMessage(`{"_covelSuspend":true,"reason":"名字？","resumeSchema":{"type":"object"}}`)
+			o.Name = content
 		case "fail":
 			o.Result, o.ErrorCode = `{"error":{"code":"invalid-input"}}`, "invalid-input"
 		case "refused":

@@ -3,14 +3,19 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/text"
 )
 
 // textAnswer decides about a reply without tool calls.
 func (m *machine) textAnswer() {
-	if m.s.ToolsOff && strings.TrimSpace(m.s.Reply.Text) == "" {
+	if m.carryOn() {
+		return
+	}
+	if m.s.ToolsOff && strings.TrimSpace(m.s.Reply.Text) == "" && len(m.s.Kept) == 0 {
 		m.fail(StopToolLoop, fmt.Sprintf("the model repeated %s until the tools were switched off, and then gave no answer", m.s.Repeat.Name), nil)
 		return
 	}
@@ -20,7 +25,7 @@ func (m *machine) textAnswer() {
 // finalAnswer decides about the reply to a finalizer or a repair.
 func (m *machine) finalAnswer() {
 	if m.s.Call.Purpose == ForFinalizer && strings.TrimSpace(m.s.Reply.Text) == "" {
-		m.fail(m.s.Ending.Stop, "the model gave no final answer when it was asked for one", nil)
+		m.failCall(m.s.Ending.Stop, "the model gave no text", nil)
 		return
 	}
 	m.settle()
@@ -69,11 +74,39 @@ func (m *machine) contractProblem() string {
 
 // stepsUsedUp: a step limit is no success. A finalizer may still get an answer.
 func (m *machine) stepsUsedUp() {
+	why := fmt.Sprintf("no final answer within %d steps", m.s.StepLimit)
 	if m.s.Config.Profile.Finalizer.MaxSteps && m.mayFinalize() {
-		m.finalize(StopMaxSteps)
+		m.finalize(StopMaxSteps, why)
 		return
 	}
-	m.fail(StopMaxSteps, fmt.Sprintf("no final answer within %d steps", m.s.StepLimit), nil)
+	m.fail(StopMaxSteps, why, nil)
+}
+
+// callRefused: the request was not sent (seed: turn-pipeline.txt, "A context overflow can also be finalized").
+func (m *machine) callRefused(in CallRefused) {
+	m.setLeft(in.Left)
+	why := text.Clean(orElse(in.Detail, "the request could not be sent: "+string(in.Stop)))
+	switch in.Stop {
+	case StopContextOverflow:
+		m.overflow(why)
+	case StopBudgetExceeded:
+		m.fail(StopBudgetExceeded, why, nil)
+	case StopInvalidContext:
+		m.failCall(StopInvalidContext, why, nil)
+	default:
+		m.failCall(StopInternal, why, nil)
+	}
+}
+
+// overflow: the request is too long. Work that is done, a complete tool step, is worth one more try with the tools off.
+func (m *machine) overflow(why string) {
+	complete := slices.ContainsFunc(m.s.Records, func(r ToolRecord) bool { return !r.Skipped })
+	if m.s.Call.Purpose == ForStep && complete && m.s.Config.Profile.Finalizer.MaxSteps && m.mayFinalize() {
+		m.withdraw()
+		m.finalize(StopContextOverflow, why)
+		return
+	}
+	m.failCall(StopContextOverflow, why, nil)
 }
 
 // mayFinalize: seed turn-pipeline.txt, "A step limit is not a success".
@@ -83,11 +116,13 @@ func (m *machine) mayFinalize() bool {
 
 func (m *machine) timeForMore() bool { return m.s.Left == 0 || m.s.Left >= FinalizerNeeds }
 
-func (m *machine) finalize(why StopReason) {
-	m.s.Ending = &ending{Stop: why, Finalizer: true}
+// finalize sends one more request with the tools off. Lines of the player that wait are merged: nothing comes after it.
+func (m *machine) finalize(stop StopReason, why string) {
+	m.s.Ending = &ending{Stop: stop, Finalizer: true, Why: why}
 	m.to(Finalizing)
 	m.closeStep()
 	m.s.Reply = nil
+	m.merge()
 	m.tell(model.System, m.s.Config.sayStepLimit())
 	m.call(ForFinalizer)
 }
@@ -120,10 +155,12 @@ func (m *machine) read() (a answer, problem string, err error) {
 	c, r := m.s.Config, m.s.Reply
 	if c.Story {
 		story, err := ParseStory(r.Text)
-		if err != nil && (!r.Truncated || len(story.Segments) == 0) {
+		blank := strings.TrimSpace(r.Text) == "" && len(m.s.Kept) > 0 // nothing to add to what is told
+		if err != nil && !blank && (!r.Truncated || len(story.Segments) == 0) {
 			return a, err.Error(), nil
 		}
-		return answer{text: DeriveNarrative(story.Segments), segments: story.Segments, output: story.Object}, "", nil
+		segments := slices.Concat(m.s.Kept, story.Segments)
+		return answer{text: DeriveNarrative(segments), segments: segments, output: story.Object}, "", nil
 	}
 	if (c.outputFromTool() || m.s.Ending.Stop == StopToolFinished) && m.s.Call.Purpose == ForStep {
 		a = answer{text: strings.TrimSpace(r.Text), output: m.s.Work.Output}
@@ -170,15 +207,7 @@ func (m *machine) repair(problem string) {
 // succeed shows what is not shown yet, so that the deltas since the last reset are exactly the text of the outcome.
 func (m *machine) succeed(a answer) {
 	if m.s.Config.Stream {
-		rest, ok := strings.CutPrefix(a.text, m.s.Shown.String())
-		if !ok {
-			m.withdraw()
-			rest = a.text
-		}
-		if rest != "" {
-			m.s.Shown = m.s.Shown.add(rest)
-			m.emit(EmitDelta{Text: rest})
-		}
+		m.showRest(a.text)
 	}
 	m.finish(Outcome{
 		Status: Success, Stop: m.s.Ending.Stop, Finalizer: m.s.Ending.Finalizer,
@@ -186,9 +215,24 @@ func (m *machine) succeed(a answer) {
 	})
 }
 
+// showRest shows what is missing of a text of which a beginning is shown; what does not fit is taken back first.
+func (m *machine) showRest(text string) {
+	rest, ok := strings.CutPrefix(text, m.draft())
+	if !ok {
+		m.withdraw()
+		rest = strings.TrimPrefix(text, m.draft())
+	}
+	if len(m.s.Shown) == 0 && len(m.s.Kept) > 0 {
+		rest = strings.TrimPrefix(rest, paragraphBreak) // show puts it there
+	}
+	if rest != "" {
+		m.show(rest)
+	}
+}
+
 // fail ends the run without a result. What was shown stays as a draft.
 func (m *machine) fail(stop StopReason, why string, cause *ModelError) {
-	m.finish(Outcome{Status: Failed, Stop: stop, Error: why, ModelError: cause, PartialText: m.s.Shown.String()})
+	m.finish(Outcome{Status: Failed, Stop: stop, Error: why, ModelError: cause, PartialText: m.draft()})
 }
 
 func (m *machine) finish(o Outcome) {
@@ -202,7 +246,8 @@ func (m *machine) finish(o Outcome) {
 		m.to(Finalizing)
 	}
 	m.to(Stopped)
-	o.ToolCalls, o.Usage = m.s.Records, m.s.Usage
+	m.refuseQueue()
+	o.ToolCalls, o.Usage, o.Merged = m.s.Records, m.s.Usage, m.s.Merged
 	m.s.Await, m.s.Reply, m.s.Outcome = AwaitNothing, nil, &o
 	m.emit(Finish{Outcome: o})
 }

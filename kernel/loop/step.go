@@ -18,15 +18,25 @@ func Step(s State, in Input) (State, []Effect) {
 	if m.s.Phase == "" {
 		m.s.Version, m.s.Phase = StateVersion, Preparing
 	}
-	if _, begin := in.(Begin); m.s.Phase == Stopped && !begin {
-		return m.s, nil
+	if m.over(in) {
+		return m.s, m.effects
 	}
 	switch in := in.(type) {
 	case Begin:
 		m.begin(in)
+	case Resume:
+		m.resume(in)
+	case Interject:
+		m.interject(in)
 	case PreStepDone:
 		m.expect(AwaitPreStep, in)
 		m.preStepDone(in)
+	case PreCallDone:
+		m.expect(AwaitPreCall, in)
+		m.preCallDone(in)
+	case CallRefused:
+		m.expect(AwaitModel, in)
+		m.callRefused(in)
 	case ModelDelta:
 		m.expect(AwaitModel, in)
 		m.modelDelta(in)
@@ -50,6 +60,22 @@ func Step(s State, in Input) (State, []Effect) {
 		m.defect(fmt.Sprintf("unknown input %T", in))
 	}
 	return m.s, m.effects
+}
+
+// over: a loop that has finished ignores what comes late, and refuses interjections. One that is suspended can be resumed.
+func (m *machine) over(in Input) bool {
+	if m.s.Phase != Stopped && m.s.Phase != Waiting {
+		return false
+	}
+	switch in := in.(type) {
+	case Begin:
+		return false
+	case Resume:
+		return m.s.Phase == Stopped
+	case Interject:
+		m.emit(InterjectionRefused{ID: in.ID})
+	}
+	return true
 }
 
 // machine is one Step being made. Slices of the state are only ever replaced or appended to a clipped copy.
@@ -100,13 +126,13 @@ func (m *machine) begin(in Begin) {
 	m.setLeft(in.Left)
 	config, err := in.Config.normalise()
 	m.s.Config, m.s.StepLimit = config, config.MaxSteps
-	m.s.Messages = cleanMessages(in.Messages)
+	m.s.Messages, m.s.PromptSegments = cleanMessages(in.Messages), in.PromptSegments
 	if err != nil {
 		m.fail(StopInternal, err.Error(), nil)
 		return
 	}
 	if n := len(m.s.Messages); n == 0 || m.s.Messages[n-1].Role == model.Assistant {
-		m.fail(StopInvalidContext, "the context is empty or ends on an assistant message", nil)
+		m.fail(StopInvalidContext, noContext, nil)
 		return
 	}
 	m.nextStep()
@@ -119,13 +145,18 @@ func (m *machine) nextStep() {
 		return
 	}
 	if m.reserveBegan() && m.mayFinalize() {
-		m.finalize(StopDeadline)
+		m.finalize(StopDeadline, "the time that is reserved for the final answer began")
 		return
 	}
 	m.s.Offer, m.s.Narrowed, m.s.StepChoice, m.s.Reply = nil, false, nil, nil
+	m.merge()
 	m.to(AwaitingPreStep)
+	if !m.s.Config.Hooks.PreStep {
+		m.preStepDone(PreStepDone{})
+		return
+	}
 	m.s.Await = AwaitPreStep
-	m.emit(PreStep{Step: m.s.Step + 1})
+	m.emit(PreStep{Step: m.s.Step + 1, StepsLeft: m.s.StepLimit - m.s.Step, Tools: names(m.offered()), ToolChoice: m.s.Config.ToolChoice})
 }
 
 func (m *machine) reserveBegan() bool {
@@ -138,11 +169,6 @@ func (m *machine) preStepDone(in PreStepDone) {
 	if in.End {
 		m.fail(StopCancelled, orElse(in.Reason, "a PreStep hook ended the loop"), nil)
 		return
-	}
-	if m.s.Config.Profile.Steering {
-		for _, line := range in.Interjections {
-			m.tell(model.User, line)
-		}
 	}
 	if in.StepsLeft != nil {
 		m.s.StepLimit = min(m.s.StepLimit, m.s.Step+max(*in.StepsLeft, 0))
@@ -168,20 +194,47 @@ func (m *machine) closeStep() {
 }
 
 func (m *machine) modelDelta(in ModelDelta) {
-	if !m.s.Config.Stream {
+	if !m.s.Config.Stream || m.s.Call.Silent {
 		return
 	}
 	if shown := m.s.Stream.Write(in.Text); shown != "" {
-		m.s.Shown = m.s.Shown.add(shown)
-		m.emit(EmitDelta{Text: shown})
+		m.show(shown)
 	}
 }
 
-// withdraw takes back what was shown: it turned out to be a draft.
+// show shows more of the present answer. After prose that is kept it begins a new paragraph.
+func (m *machine) show(shown string) {
+	if len(m.s.Shown) == 0 && len(m.s.Kept) > 0 {
+		m.emit(EmitDelta{Text: paragraphBreak + shown})
+	} else {
+		m.emit(EmitDelta{Text: shown})
+	}
+	m.s.Shown = m.s.Shown.add(shown)
+}
+
+const paragraphBreak = "\n\n"
+
+// withdraw takes back what was shown of the present answer: it turned out to be a draft.
 func (m *machine) withdraw() {
-	if len(m.s.Shown) > 0 {
-		m.s.Shown = nil
-		m.emit(EmitReset{})
+	if len(m.s.Shown) == 0 {
+		return
+	}
+	m.s.Shown = nil
+	m.emit(EmitReset{})
+	if len(m.s.Kept) > 0 {
+		m.emit(EmitDelta{Text: DeriveNarrative(m.s.Kept)})
+	}
+}
+
+// draft is all that is shown.
+func (m *machine) draft() string {
+	if len(m.s.Kept) == 0 || !m.s.Config.Stream {
+		return m.s.Shown.String()
+	}
+	if kept := DeriveNarrative(m.s.Kept); len(m.s.Shown) > 0 {
+		return kept + paragraphBreak + m.s.Shown.String()
+	} else {
+		return kept
 	}
 }
 
@@ -219,10 +272,10 @@ func (m *machine) modelReplied(in ModelReplied) {
 	if m.s.Phase == RequestingModel {
 		m.to(Reviewing)
 	}
-	if m.s.Config.Review {
+	if m.s.Config.Hooks.Review {
 		reply.ToolCalls = slices.Clone(calls)
 		m.s.Await = AwaitReview
-		m.emit(Review{Step: m.s.Step, Reply: reply})
+		m.emit(Review{Step: m.s.Step, Purpose: m.s.Call.Purpose, Sent: m.sent().Messages, Reply: reply})
 		return
 	}
 	m.accept()
@@ -230,6 +283,9 @@ func (m *machine) modelReplied(in ModelReplied) {
 
 // reviewDone accepts or rejects the reply (seed: turn-pipeline.txt, "Output review happens before tools run").
 func (m *machine) reviewDone(in ReviewDone) {
+	if in.Reply != nil {
+		m.replaceReply(*in.Reply)
+	}
 	if in.Correction == "" {
 		m.accept()
 		return
@@ -247,6 +303,19 @@ func (m *machine) reviewDone(in ReviewDone) {
 		return
 	}
 	m.nextStep()
+}
+
+// replaceReply puts a hook's reply in place of the model's. What was shown of the other one is taken back.
+func (m *machine) replaceReply(r model.Reply) {
+	r = cleanReply(r)
+	next := pendingReply{Text: r.Text, Truncated: m.s.Reply.Truncated}
+	if !m.s.ToolsOff && m.s.Call.Purpose == ForStep {
+		next.Calls = distinctCalls(r.ToolCalls, m.s.Step, m.s.Records)
+	}
+	if next.Text != m.s.Reply.Text {
+		m.withdraw()
+	}
+	m.s.Reply = &next
 }
 
 func (m *machine) accept() {

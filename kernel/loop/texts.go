@@ -90,5 +90,9 @@ const (
 	resultStoryMissing = `{"summary":"The story is not written yet."}`
 	resultNotOver      = `{"summary":"The task cannot end yet."}`
 	resultNotExecuted  = `{"error":{"code":"cancelled","message":"The call was not executed."}}`
-	codeCancelled      = "cancelled"
+	resultWaiting      = `{"summary":"The run waits for the player's answer."}`
+
+	codeCancelled    = "cancelled"
+	codeInvalidInput = "invalid-input"
+	codeUnavailable  = "unavailable"
 )

@@ -8,7 +8,34 @@ import (
 
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/text"
+	"github.com/covel/covel/plugins/tools"
 )
+
+// Authorised are the names the executor may run (seed: tools.txt, "Authorization"). Deferring changes only what the model
+// sees at first.
+func (c Config) Authorised() []string {
+	var out []string
+	for _, t := range slices.Concat(c.Tools, c.Deferred) {
+		out = append(out, t.Tool.Name)
+	}
+	if c.Story && !slices.Contains(out, RuntimeDone) {
+		out = append(out, RuntimeDone)
+	}
+	return out
+}
+
+// answersItself: the call never reaches the executor.
+func (c Config) answersItself(name string) bool {
+	switch name {
+	case RuntimeDone:
+		return c.answersDone(name)
+	case SearchTools:
+		return len(c.Deferred) > 0
+	case Suspend:
+		return c.NoSuspend
+	}
+	return false
+}
 
 // answersDone: the loop answers this call itself. A story runtime is not offered runtime-done, but a model that calls it
 // out of habit is asked for the story (seed: tools.txt, "Story runtimes are an exception"). Elsewhere the executor
@@ -22,13 +49,19 @@ func (c Config) offers(name string) bool {
 }
 
 func (c Config) parallel(name string) bool {
-	i := slices.IndexFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name })
-	return i >= 0 && c.Tools[i].Parallel
+	if name == Suspend {
+		return false // a barrier, whatever it declares
+	}
+	if i := slices.IndexFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name }); i >= 0 {
+		return c.Tools[i].Parallel
+	}
+	t, ok := c.deferred(name)
+	return ok && t.Parallel
 }
 
 // endsStory: runtime-done beside a written story ends it; the call adds nothing.
 func (m *machine) endsStory() bool {
-	if !m.s.Config.Story || slices.ContainsFunc(m.s.Reply.Calls, func(c model.ToolCall) bool { return c.Name != RuntimeDone }) {
+	if !m.s.Config.Story || slices.ContainsFunc(m.s.Reply.Calls, func(c model.ToolCall) bool { return c.Name != RuntimeDone || !doneArguments(c.Arguments) }) {
 		return false
 	}
 	story, _ := ParseStory(m.s.Reply.Text)
@@ -42,7 +75,7 @@ func (m *machine) runTools() {
 	m.to(RunningTools)
 	var run []Batch
 	for _, b := range batches(m.s.Reply.Calls, m.s.Config.parallel) {
-		if !m.s.Config.answersDone(b.Calls[0].Name) { // runtime-done is a barrier, so it stands alone
+		if !m.s.Config.answersItself(b.Calls[0].Name) { // such a call is a barrier, so it stands alone
 			run = append(run, b)
 		}
 	}
@@ -57,9 +90,13 @@ func (m *machine) runTools() {
 func (m *machine) toolsFinished(in ToolsFinished) {
 	m.setLeft(in.Left)
 	batch := m.takeOutcomes(in.Outcomes)
-	m.to(Deciding)
 	c := m.s.Config
+	if batch.suspension == nil {
+		m.to(Deciding)
+	}
 	switch {
+	case batch.suspension != nil:
+		m.suspend(*batch.suspension, batch.suspender)
 	case batch.terminate:
 		m.end(StopCompleted)
 	case batch.completed && !c.Story && len(batch.failed.Unresolved) == 0:
@@ -68,7 +105,9 @@ func (m *machine) toolsFinished(in ToolsFinished) {
 		m.tell(model.System, c.sayStoryMissing())
 		m.nextStep()
 	case batch.done:
-		m.end(StopCompleted)
+		if !c.Story || !m.carryOn() {
+			m.end(StopCompleted)
+		}
 	case c.LoopDetection > 0 && m.s.Repeat.Count >= c.LoopDetection:
 		m.repeated()
 	default:
@@ -81,7 +120,10 @@ type batchResult struct {
 	completed bool // a tool of completeAfterTools succeeded
 	done      bool // runtime-done was called
 	terminate bool // a hook ends the loop
-	failed    work // only of this batch
+	// suspension is what a suspend call asks the player, and suspender that call.
+	suspension *Suspension
+	suspender  string
+	failed     work // only of this batch
 }
 
 // takeOutcomes answers every call of the reply in the conversation and counts what it achieved.
@@ -97,20 +139,25 @@ func (m *machine) takeOutcomes(outcomes []ToolOutcome) batchResult {
 	asked := model.Message{Role: model.Assistant, Content: m.s.Reply.Text}
 	var answers []model.Message
 	for _, call := range m.s.Reply.Calls {
-		if c.answersDone(call.Name) {
+		o := m.outcomeOf(call, byID, res.suspension != nil || res.terminate)
+		if o.Name == RuntimeDone && o.OK && c.answersDone(o.Name) {
 			res.done, m.s.Work.Done = true, true
 			if !c.Story && slices.Contains(c.AfterTools, RuntimeDone) {
 				res.completed, m.s.Work.After = true, true
 			}
-			asked.ToolCalls = append(asked.ToolCalls, model.ToolCall{ID: call.ID, Name: call.Name, Arguments: HistoryArguments(call.Arguments)})
+			asked.ToolCalls = append(asked.ToolCalls, model.ToolCall{ID: call.ID, Name: o.Name, Arguments: o.Arguments})
 			answers = append(answers, model.Message{Role: model.ToolRole, ToolCallID: call.ID}) // filled in below
 			continue
 		}
-		o := completeOutcome(call, byID)
-		after := slices.Contains(c.AfterTools, o.Name)
-		m.s.Work = m.s.Work.add(o.Name, o, after)
-		res.failed = res.failed.add(o.Name, o, after)
-		res.completed = res.completed || after && o.OK
+		if s := suspensionOf(o); s != nil && res.suspension == nil {
+			res.suspension, res.suspender, o.Result = s, call.ID, resultWaiting
+		}
+		if !framework(o.Name) {
+			after := slices.Contains(c.AfterTools, o.Name)
+			m.s.Work = m.s.Work.add(o.Name, o, after)
+			res.failed = res.failed.add(o.Name, o, after)
+			res.completed = res.completed || after && o.OK
+		}
 		res.terminate = res.terminate || o.Terminate
 		m.s.Repeat = m.s.Repeat.add(call)
 		m.count(o)
@@ -125,6 +172,44 @@ func (m *machine) takeOutcomes(outcomes []ToolOutcome) batchResult {
 	m.s.Messages = append(append(slices.Clip(m.s.Messages), asked), answers...)
 	m.s.Reply = &pendingReply{Text: m.s.Reply.Text, Calls: m.s.Reply.Calls, Truncated: m.s.Reply.Truncated, Recorded: true}
 	return res
+}
+
+// framework: a call of these is no business of the runtime's, whether it succeeds or fails.
+func framework(name string) bool {
+	return name == RuntimeDone || name == SearchTools || name == Suspend
+}
+
+// outcomeOf is what became of a call: the loop's own answer, or the executor's. After a call that ended the batch nothing was
+// run.
+func (m *machine) outcomeOf(call model.ToolCall, byID map[string]ToolOutcome, over bool) ToolOutcome {
+	c := m.s.Config
+	if over || !c.answersItself(call.Name) {
+		return completeOutcome(call, byID)
+	}
+	o := ToolOutcome{CallID: call.ID, Name: call.Name, Arguments: tools.HistoryArguments(call.Arguments)}
+	switch call.Name {
+	case RuntimeDone:
+		if o.OK = doneArguments(call.Arguments); !o.OK {
+			o.ErrorCode, o.Result = codeInvalidInput, errorResult(codeInvalidInput, `The arguments of "runtime-done" do not fit: {"reason"?: string} is expected.`)
+		}
+	case SearchTools:
+		o = m.search(call)
+	case Suspend:
+		o.ErrorCode, o.Result = codeUnavailable, errorResult(codeUnavailable, "This run cannot be suspended: nobody is there to answer.")
+	}
+	return o
+}
+
+// doneArguments: runtime-done takes an optional reason. Nothing at all is how some providers write a call without arguments.
+func doneArguments(raw string) bool {
+	if strings.TrimSpace(raw) == "" {
+		return true
+	}
+	fixed, _, err := tools.Repair(raw)
+	var args struct {
+		Reason *string `json:"reason"`
+	}
+	return err == nil && strings.HasPrefix(strings.TrimSpace(fixed), "{") && json.Unmarshal([]byte(fixed), &args) == nil
 }
 
 // doneResult is the answer to runtime-done.
@@ -146,7 +231,7 @@ func completeOutcome(call model.ToolCall, byID map[string]ToolOutcome) ToolOutco
 	}
 	o.CallID = call.ID
 	o.Name = orElse(text.Clean(o.Name), call.Name)
-	o.Arguments = orElse(text.Clean(o.Arguments), HistoryArguments(call.Arguments))
+	o.Arguments = orElse(text.Clean(o.Arguments), tools.HistoryArguments(call.Arguments))
 	switch o.Result = text.Clean(o.Result); {
 	case o.Result != "":
 	case o.OK:
@@ -164,9 +249,9 @@ func completeOutcome(call model.ToolCall, byID map[string]ToolOutcome) ToolOutco
 	return o
 }
 
-// count records a call. runtime-done is no business call and leaves no record.
+// count records a call. runtime-done leaves a record only where it failed.
 func (m *machine) count(o ToolOutcome) {
-	if m.s.Config.answersDone(o.Name) {
+	if m.s.Config.answersDone(o.Name) && (o.OK || o.Skipped) {
 		return
 	}
 	m.s.Records = append(slices.Clip(m.s.Records), ToolRecord{

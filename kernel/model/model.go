@@ -89,6 +89,15 @@ type Request struct {
 	ReasoningEffort string          `json:"reasoningEffort,omitempty"`
 	// Subject names the caller for records and for choosing a scripted reply: the runtime id.
 	Subject string `json:"subject,omitempty"`
+	// Limits bound the silence of this call; they are no part of what the model reads.
+	Limits Limits `json:"-"`
+}
+
+// Limits of one call; a zero leaves it to the provider. A model that keeps writing is never cut.
+type Limits struct {
+	FirstToken time.Duration // streamed: until the first sign of output
+	Idle       time.Duration // streamed: between two signs of output
+	Call       time.Duration // not streamed: the whole call
 }
 
 // Delta is a piece of an answer that is still being written. Text is always whole UTF-8.
@@ -165,6 +174,7 @@ const (
 	Permanent   ErrorKind = "permanent"    // 4xx, configuration, quota: trying again cannot help
 	Timeout     ErrorKind = "timeout"
 	Cancelled   ErrorKind = "cancelled"
+	Overflow    ErrorKind = "overflow" // the request is longer than the model reads
 )
 
 // Error is a failed call. Message is the provider's own text, without secrets.

@@ -19,6 +19,9 @@ type Progress struct {
 	DurationMs  int64
 	ToolName    string
 	ToolCallID  string
+	WaitMs      int64 // llm.waiting: how long
+	Attempt     int   // llm.waiting: the attempt that follows, from 2
+	Reason      string
 }
 
 // ProgressKind is the event name of the protocol.
@@ -35,6 +38,7 @@ const (
 	ToolCalling      ProgressKind = "tool.calling"
 	ToolCompleted    ProgressKind = "tool.completed"
 	ToolFailed       ProgressKind = "tool.failed"
+	ModelWaiting     ProgressKind = "llm.waiting" // before the model is asked again
 )
 
 // Live is what a client that joins now must be told about the running execution: the buffer of a turn.

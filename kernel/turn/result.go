@@ -98,6 +98,8 @@ type Result struct {
 	Nested []Result
 	// Subagents are the runs of sub-agents this run started. They have no commit unit; they count for usage and faults.
 	Subagents []SubagentRun
+	// Interjections are the lines of the player that the run merged into its conversation, in order.
+	Interjections []Interjection
 	// Suspension is what a suspended run waits for, nil otherwise.
 	Suspension *Suspension
 	// Fault: the failure is the plugin's own and counts for the fault latch (decisions: "Fault latch").
@@ -121,6 +123,9 @@ type InvokedBy struct {
 	PluginID  string
 	RunID     string
 }
+
+// Interjection is what a player said into a running turn.
+type Interjection struct{ ID, Text string }
 
 // SubagentRun is one finished sub-agent.
 type SubagentRun struct {

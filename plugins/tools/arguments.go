@@ -27,9 +27,6 @@ const resend = "Fix these fields and call the tool again."
 // readArguments parses what the model wrote, repairs the known typos, reads JSON text where an array or object belongs, and
 // checks the result. The error names the field and what is expected (seed: tools.txt, "Malformed argument JSON").
 func readArguments(tool string, fits *schema.Schema, text string) (Arguments, *sdk.ToolError) {
-	if strings.TrimSpace(text) == "" {
-		text = "{}" // how some providers write a call without arguments
-	}
 	fixed, fix, err := Repair(text)
 	if err != nil {
 		return Arguments{}, sdk.Fail(sdk.InvalidInput, "The arguments of %q are not valid JSON: %s.", tool, err).
@@ -37,7 +34,7 @@ func readArguments(tool string, fits *schema.Schema, text string) (Arguments, *s
 	}
 	value, err := schema.Decode([]byte(fixed))
 	if err != nil {
-		return Arguments{}, sdk.Fail(sdk.InvalidInput, "The arguments of %q are not valid JSON: %s.", tool, err)
+		return Arguments{}, sdk.Fail(sdk.InvalidInput, "The arguments of %q are not valid JSON: %s.", tool, err).WithHint(resend)
 	}
 	value = clean(value)
 	failure, notes := fits.Check(value), map[string]string{}
@@ -177,16 +174,21 @@ func EncodeArguments(tool string, args any) (string, *sdk.ToolError) {
 	return string(b), nil
 }
 
-// HistoryArguments is what the conversation keeps of a call's arguments: valid JSON as repaired, else the original text as
-// a JSON string, so that it does not look like something that ran.
+// maxHistoryRaw is how much of unusable arguments goes back to the model, in bytes; the trace has all of it.
+const maxHistoryRaw = 1000
+
+// HistoryArguments is what the conversation keeps of a call's arguments: a JSON object as repaired, else the original text
+// as a JSON string, so that nothing looks as if an empty object had been executed (seed: tools.txt, "Malformed argument
+// JSON from the model").
 func HistoryArguments(text string) string {
-	if strings.TrimSpace(text) == "" {
-		return "{}"
-	}
-	if fixed, _, err := Repair(text); err == nil {
+	if fixed, _, err := Repair(text); err == nil && strings.HasPrefix(strings.TrimLeft(fixed, " \t\r\n"), "{") {
 		return fixed
 	}
-	b, err := plainjson.Marshal(strings.ToValidUTF8(text, "�"))
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) > maxHistoryRaw {
+		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxHistoryRaw-32], ""), len(text))
+	}
+	b, err := plainjson.Marshal(text)
 	if err != nil {
 		return `""`
 	}

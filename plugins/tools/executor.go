@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,8 +95,15 @@ func (e *Executor) Run(ctx context.Context, c Call) CallResult {
 	if err != nil {
 		return r.crash(errors.Wrap(err, "its parameter schema"))
 	}
-	args, failure := readArguments(c.Name, fits, c.Arguments)
+	given := c.Arguments
+	if strings.TrimSpace(given) == "" && needsNothing(tool.Parameters) {
+		given = "{}" // how some providers write a call that needs no arguments
+	}
+	args, failure := readArguments(c.Name, fits, given)
 	if failure != nil {
+		if !strings.HasPrefix(HistoryArguments(given), "{") { // not even an object: say what would be
+			failure = failure.WithHint("%s It takes %s.", failure.Hint, signature(tool.Parameters))
+		}
 		return r.fail(failure)
 	}
 	r.Arguments, r.Fix = string(args.JSON), args.Fix

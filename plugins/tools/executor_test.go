@@ -81,12 +81,12 @@ func TestRunEcho(t *testing.T) {
 	for name, c := range map[string]struct{ args, envelope string }{
 		"success":  {`{"value":"陆青云"}`, `{"data":{"value":"陆青云"}}`},
 		"missing":  {`{}`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: value: is required.","hint":"Fix these fields and call the tool again."}}`},
-		"blank":    {"  ", `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: value: is required.","hint":"Fix these fields and call the tool again."}}`},
+		"blank":    {"  ", `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" are not valid JSON: the text ends before the value is complete, after «  ».","hint":"Call the tool again with the whole arguments as one valid JSON object. It takes {\"value\": string, \"items\"?: array, \"meta\"?: object, \"count\"?: integer}."}}`},
 		"empty":    {`{"value":""}`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: value: must have at least 1 character, got 0.","hint":"Fix these fields and call the tool again."}}`},
 		"too long": {`{"value":"` + strings.Repeat("灯", 81) + `"}`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: value: must have at most 80 characters, got 81.","hint":"Fix these fields and call the tool again."}}`},
 		"all at once": {`{"value":1,"items":[{"id":"a"},{"tags":"x"}]}`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: items[1].id: is required; items[1].tags: expected an array, got a string (its text is not valid JSON: ` +
 			`invalid character 'x' looking for beginning of value at character 1, near «x»; pass the array or object itself); value: expected a string, got a number.","hint":"Fix these fields and call the tool again."}}`},
-		"not an object":     {`["a"]`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: expected an object, got an array.","hint":"Fix these fields and call the tool again."}}`},
+		"not an object":     {`["a"]`, `{"error":{"code":"invalid-input","message":"The arguments of \"echo-value\" do not fit: expected an object, got an array.","hint":"Fix these fields and call the tool again. It takes {\"value\": string, \"items\"?: array, \"meta\"?: object, \"count\"?: integer}."}}`},
 		"extra keys go":     {`{"value":"a","other":1}`, `{"data":{"value":"a"}}`},
 		"a whole number":    {`{"value":"a","count":3.0}`, `{"data":{"value":"a","count":3}}`},
 		"a large number":    {`{"value":"a","count":1e2}`, `{"data":{"value":"a","count":100}}`},

@@ -10,9 +10,11 @@ var FrameworkToolNames = []string{
 	"world-dimension-list",
 }
 
-// RuntimeDone is the tool that ends an agent's run, CreateForm and EmitEvent those other rooms name.
+// Tools that other rooms name: RuntimeDone ends an agent's run, Suspend makes it wait for the player, SearchTools finds its
+// deferred tools.
 const (
 	RuntimeDone = "runtime-done"
+	Suspend     = "suspend"
 	CreateForm  = "create-form"
 	EmitEvent   = "emit-event"
 	SearchTools = "search-tools"

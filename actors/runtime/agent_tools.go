@@ -1,0 +1,157 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/loop"
+	"github.com/covel/covel/kernel/model"
+	kernelsession "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
+)
+
+type toolsFinished struct {
+	call     uint64
+	outcomes []loop.ToolOutcome
+}
+
+// offers gives the tools of the runtime. A declared tool that its plugin did not register fails the run before the model
+// is called; a builtin this host lacks is left out with a warning (seed: tools.txt, "is not installed on this host").
+func (a *agent) offers() ([]loop.ToolOffer, error) {
+	rt, plugin := a.r.run.start.Runtime, a.r.run.plugin
+	var out []loop.ToolOffer
+	add := func(t sdk.Tool) {
+		o := tools.Offer(t, tools.Session{Topics: a.r.run.frozen.Topics})
+		out = append(out, loop.ToolOffer{
+			Tool:     model.Tool{Name: o.Name, Description: o.Description, Parameters: o.Parameters},
+			Parallel: t.Annotations.ReadOnly && t.Annotations.ConcurrencySafe,
+		})
+	}
+	for _, name := range rt.Agent.BuiltinTools {
+		t, ok := tools.Builtin(name)
+		if !ok {
+			a.r.Log.Warn("builtin tool \"" + name + "\" is not installed on this host — not offered")
+			continue
+		}
+		add(t)
+	}
+	for _, name := range rt.Agent.PluginTools {
+		t, ok := plugin.Tools[name]
+		if !ok {
+			return nil, errors.Errorf("runtime %q declares plugin tool %q, but its plugin did not register it", rt.ID, name)
+		}
+		add(t)
+	}
+	return out, nil
+}
+
+// runTools runs the batches one after another, the calls of a batch at the same time; what they stage is taken over in
+// model order, whichever ends first. A call that suspends the run, or whose hook ends it, is the last one that runs.
+func (a *agent) runTools(c actor.Context, e loop.RunTools) {
+	call, ctx := a.begins()
+	self, root, parent := c.Self(), c.ActorSystem().Root, c.Parent()
+	rt := a.r.run.start.Runtime
+	told := func(kind kernelsession.ProgressKind, tc model.ToolCall, failure string) {
+		p := kernelsession.Progress{Kind: kind, ToolName: tc.Name, ToolCallID: tc.ID, Error: failure}
+		p.RuntimeID, p.PluginID, p.RunID, p.Label, p.Stage = rt.ID, rt.PluginID, a.r.run.start.RunID, a.r.label, string(rt.Schedule.Stage)
+		if !rt.IO.Concealed {
+			root.Send(parent, p)
+		}
+	}
+	safego.Go("tools", func() {
+		done := toolsFinished{call: call}
+		defer func() { root.Send(self, done) }()
+		over := false
+		for _, b := range e.Batches {
+			if over {
+				break // the loop answers the calls that did not run
+			}
+			results := make([]tools.CallResult, len(b.Calls))
+			jobs := make([]tools.Call, len(b.Calls))
+			for i, tc := range b.Calls {
+				told(kernelsession.ToolCalling, tc, "")
+				jobs[i] = a.r.run.call(tc.Name, tc.Arguments, a.authorised)
+				jobs[i].Emitted = a.emitted
+			}
+			a.runBatch(ctx, b.Calls, jobs, results)
+			for i, res := range results {
+				o := a.outcome(b.Calls[i], res)
+				done.outcomes = append(done.outcomes, o)
+				over = over || o.Terminate || loop.IsSuspension(o)
+				if res.Err != nil {
+					told(kernelsession.ToolFailed, b.Calls[i], res.Err.Message)
+				} else {
+					told(kernelsession.ToolCompleted, b.Calls[i], "")
+				}
+			}
+		}
+	})
+}
+
+// runBatch runs the calls of a batch at the same time; most batches are one call, which needs no goroutine of its own.
+func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []tools.Call, results []tools.CallResult) {
+	if len(jobs) == 1 {
+		results[0] = a.r.Tools.Run(ctx, jobs[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for i, job := range jobs {
+		wg.Add(1)
+		safego.Go("tool", func() {
+			defer wg.Done()
+			results[i] = tools.Skipped(calls[i].Name, calls[i].Arguments, "the call failed unexpectedly")
+			results[i] = a.r.Tools.Run(ctx, job)
+		})
+	}
+	wg.Wait()
+}
+
+func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {
+	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused}
+	if res.Cause != nil {
+		a.r.Log.Error("tool failed", "tool", res.Name, "runtime", a.r.run.start.Runtime.ID, "error", res.Cause)
+	}
+	if res.Err != nil {
+		out.ErrorCode = string(res.Err.Code)
+		return out
+	}
+	if err := a.r.run.accept(res); err != nil {
+		out.ErrorCode, out.Result = string(sdk.Internal), tools.ErrorEnvelope(sdk.Fail(sdk.Internal, "%s", err.Error()))
+		return out
+	}
+	for _, ev := range res.Events {
+		a.emitted = append(slices.Clone(a.emitted), ev.Topic)
+	}
+	out.OK, out.Content = true, res.Content
+	return out
+}
+
+// call is a tool call as the executor takes it.
+func (r *run) call(name, arguments string, authorised []string) tools.Call {
+	return tools.Call{
+		Name: name, Arguments: arguments, Authorised: authorised, Own: r.plugin.Tools, Runtime: r.view(), Topics: r.frozen.Topics,
+		Language: r.frozen.Instructions,
+	}
+}
+
+// accept takes over what a successful call staged.
+func (r *run) accept(res tools.CallResult) error {
+	if err := r.stage(res.Proposals, res.Events); err != nil {
+		return err
+	}
+	if res.Interaction != nil {
+		r.ask(*res.Interaction)
+	}
+	for _, ui := range res.UI {
+		if err := r.propose(ui); err != nil {
+			return err
+		}
+	}
+	return nil
+}

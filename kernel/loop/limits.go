@@ -1,0 +1,71 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/plugins/manifest"
+)
+
+// How long one attempt may be silent when the manifest says nothing (reference: plugins.md §9.4).
+const (
+	DefaultSilence  = 120 * time.Second // streamed: before the first output, and between two pieces
+	MinSilence      = time.Second
+	maxDefaultCall  = 60 * time.Second // not streamed: the whole call
+	minDefaultCall  = 5 * time.Second
+	DefaultDeadline = 180 * time.Second // of an agent that names none (decisions: "Loop profiles")
+)
+
+// Limits are what a runtime says about time; a zero takes the default.
+type Limits struct {
+	FirstToken time.Duration `json:"firstToken,omitempty"`
+	Idle       time.Duration `json:"idle,omitempty"`
+	Call       time.Duration `json:"call,omitempty"`
+	Deadline   time.Duration `json:"deadline,omitempty"` // of the whole run
+}
+
+func limitsOf(a manifest.Agent) Limits {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Limits{FirstToken: ms(a.FirstTokenMs), Idle: ms(a.IdleMs), Call: ms(a.CallTimeoutMs), Deadline: ms(a.TimeoutMs)}
+}
+
+// DeadlineOf is the time limit of a whole run of an agent.
+func DeadlineOf(rt manifest.Runtime) time.Duration {
+	return limitsOf(rt.Agent).deadline()
+}
+
+func (l Limits) deadline() time.Duration {
+	if l.Deadline > 0 {
+		return l.Deadline
+	}
+	return DefaultDeadline
+}
+
+// limits bounds the silence of the present attempt. Defaults and what a runtime says about a stream are cut so that every
+// attempt that is still allowed fits into the time left (fault case BL-04: a silent model used up the time of the retry). An
+// explicit limit of a whole call is taken as it is.
+func (m *machine) limits(stream bool, after time.Duration) model.Limits {
+	l, left := m.s.Config.Limits, m.s.Left
+	attempts := time.Duration(1 + max(m.s.Config.Retry.MaxRetries-m.s.Call.Retries, 0))
+	cut := func(d time.Duration) time.Duration {
+		if left > 0 {
+			d = min(d, (left-after-FinalizerNeeds)/attempts)
+		}
+		return max(d, MinSilence)
+	}
+	if stream {
+		return model.Limits{FirstToken: cut(orDuration(l.FirstToken, DefaultSilence)), Idle: cut(orDuration(l.Idle, DefaultSilence))}
+	}
+	if l.Call > 0 {
+		return model.Limits{Call: l.Call}
+	}
+	share := l.deadline() / time.Duration(1+m.s.Config.Retry.MaxRetries)
+	return model.Limits{Call: cut(max(min(share, maxDefaultCall), minDefaultCall))}
+}
+
+func orDuration(d, other time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return other
+}
