@@ -26,6 +26,17 @@ type Frozen struct {
 	Instructions string
 }
 
+// Plugins are the ids of the session's plugins that are installed, in the session's order.
+func (f Frozen) Plugins() []string {
+	var out []string
+	for _, p := range f.State.Session.Plugins {
+		if f.Generation != nil && f.Generation.Plugins[p.ID] != nil {
+			out = append(out, p.ID)
+		}
+	}
+	return out
+}
+
 // Input is the player's submission of this execution, nil when it has none.
 func (f Frozen) Input() *projections.Input {
 	if in := f.State.Session.Input; in != nil && in.ExecutionID == f.Execution.ID {

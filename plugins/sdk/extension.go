@@ -216,3 +216,19 @@ func QuarterTokens(s string) int {
 	}
 	return n
 }
+
+// WorldContext is the output of session.world-context@1: what there is now. All fields are optional.
+type WorldContext struct {
+	Schema            map[string]any       `json:"schema,omitempty"`
+	Entries           map[string]any       `json:"entries,omitempty"`
+	Dimensions        map[string]Dimension `json:"dimensions,omitempty"`
+	DimensionRecovery *DimensionRecovery   `json:"dimensionRecovery,omitempty"`
+	// DimensionProviderPluginID is filled in by the host.
+	DimensionProviderPluginID string `json:"-"`
+}
+
+// DimensionRecovery names the provider's own runtimes by which a player edits and tracks dimensions again.
+type DimensionRecovery struct {
+	EditorRuntimeID  string `json:"editorRuntimeId"`
+	TrackerRuntimeID string `json:"trackerRuntimeId"`
+}

@@ -1,0 +1,184 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/extension"
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/world"
+	"github.com/covel/covel/plugins/points"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
+)
+
+// Extensions calls the providers of extension points for one execution, or for one reading outside of a turn. What handlers
+// see is frozen when it is made; equal inputs are answered once (seed: extension-points.txt, "What a handler can get";
+// reference: plugins.md §17). It may be used by several runs at once.
+type Extensions struct {
+	frozen Frozen
+	model  model.Provider
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]*extensionCall
+}
+
+// extensionCall is a call whose result several runs may wait for.
+type extensionCall struct {
+	done   chan struct{}
+	result extension.Result
+	err    error
+}
+
+// NewExtensions makes the caller of a frozen view. m answers the handlers' own model calls; nil offers none.
+func NewExtensions(f Frozen, m model.Provider, log *slog.Logger) *Extensions {
+	return &Extensions{frozen: f, model: m, log: log, known: map[string]*extensionCall{}}
+}
+
+// Call asks the providers of a point. It blocks, at most as long as the point allows for each provider. The error is
+// extension.ErrFailTurn, or ctx's.
+func (e *Extensions) Call(ctx context.Context, point string, input any) (extension.Result, error) {
+	p, ok := points.Find(point)
+	if !ok {
+		return extension.Result{}, errors.Errorf("there is no extension point %q", point)
+	}
+	providers := e.frozen.Generation.Providers(e.frozen.Plugins(), point, "")
+	if len(providers) == 0 {
+		return extension.Result{}, nil
+	}
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return extension.Result{}, errors.Wrap(err, point)
+	}
+	sum := sha256.Sum256(raw)
+	key := point + "\x00" + string(sum[:])
+	e.mu.Lock()
+	call, known := e.known[key]
+	if !known {
+		call = &extensionCall{done: make(chan struct{})}
+		e.known[key] = call
+		safego.Go("extension "+point, func() {
+			defer close(call.done)
+			call.err = errors.Errorf("calling %s failed unexpectedly", point)
+			// The first run's end must not spoil the result for the others: the point's own limit ends the call.
+			call.result, call.err = e.combine(context.WithoutCancel(ctx), p, raw, providers)
+		})
+	}
+	e.mu.Unlock()
+	select {
+	case <-call.done:
+		return call.result, call.err
+	case <-ctx.Done():
+		return extension.Result{}, ctx.Err()
+	}
+}
+
+func (e *Extensions) combine(ctx context.Context, p points.Point, input json.RawMessage, providers []registry.Provider) (extension.Result, error) {
+	names := make([]extension.Provider, len(providers))
+	byName := map[extension.Provider]registry.Provider{}
+	for i, pr := range providers {
+		names[i] = extension.Provider{PluginID: pr.Plugin.Manifest.ID, ID: pr.Decl.ID, Slot: pr.Decl.Slot}
+		byName[names[i]] = pr
+	}
+	result, err := extension.Combine(p, input, names, e.check(p), func(who []extension.Provider, in json.RawMessage) []extension.Answer {
+		answers := make([]extension.Answer, len(who))
+		var wg sync.WaitGroup
+		for i, name := range who {
+			wg.Add(1)
+			safego.Go("extension", func() {
+				defer wg.Done()
+				answers[i] = e.ask(ctx, p, byName[name], in)
+			})
+		}
+		wg.Wait()
+		return answers
+	})
+	for _, f := range result.Failed {
+		e.log.Warn("an extension was skipped", "point", p.ID, "plugin", f.Provider.PluginID, "id", f.Provider.ID, "session", e.frozen.State.Session.ID, "error", f.Err)
+	}
+	return result, err
+}
+
+// check is what a point's outputs must fulfil beside their schema.
+func (e *Extensions) check(p points.Point) func(extension.Provider, json.RawMessage) error {
+	if p.ID != points.WorldContext {
+		return nil
+	}
+	return func(who extension.Provider, v json.RawMessage) error {
+		return extension.CheckWorldContext(who, v, e.frozen.Generation.Plugins[who.PluginID].Manifest.Runtimes)
+	}
+}
+
+// ask calls one handler. It is given up at the point's limit, whether it heeds its context or not; a panic is its failure.
+func (e *Extensions) ask(ctx context.Context, p points.Point, pr registry.Provider, input json.RawMessage) extension.Answer {
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	view := e.view(pr)
+	answered := make(chan extension.Answer, 1)
+	safego.Go("extension of plugin "+pr.Plugin.Manifest.ID, func() {
+		answer := extension.Answer{Err: errors.New("the handler panicked")}
+		defer func() { answered <- answer }()
+		v, err := pr.Handle(ctx, append(json.RawMessage(nil), input...), view)
+		if err == nil {
+			answer.Output, err = json.Marshal(v)
+		}
+		answer.Err = err
+	})
+	select {
+	case a := <-answered:
+		return a
+	case <-ctx.Done():
+		return extension.Answer{Err: errors.Errorf("it did not answer within %s", p.Timeout)}
+	}
+}
+
+// view is what the handler gets beside its input: its own plugin's, read only.
+func (e *Extensions) view(pr registry.Provider) *sdk.ExtensionContext {
+	f, id := e.frozen, pr.Plugin.Manifest.ID
+	x := &sdk.ExtensionContext{
+		SessionID: f.State.Session.ID, TurnID: f.Execution.ID, PluginID: id, Locale: f.Locale(), Messages: pr.Plugin.Manifest.MessagesIn(f.Locale()),
+		World: world.View(f.State, f.Pack), PluginData: ownData{id, f.State.PluginData}, Settings: f.Pack.PluginSettings[id],
+	}
+	if e.model != nil {
+		x.Gateway = textGateway{e.model, id}
+	}
+	return x
+}
+
+// hiddenPrefix begins the namespaces of hidden world data. What a provider returns reaches the prompt or a client, so that it
+// may not read them.
+const hiddenPrefix = "_hidden."
+
+// ownData is the committed data of one plugin, without what is hidden.
+type ownData struct {
+	plugin string
+	data   projections.PluginData
+}
+
+func (d ownData) Get(namespace, key string) json.RawMessage {
+	rec, ok := d.data.Get(d.plugin, namespace, key)
+	if !ok || strings.HasPrefix(namespace, hiddenPrefix) {
+		return nil
+	}
+	return append(json.RawMessage(nil), rec.Value...)
+}
+
+func (d ownData) List(namespace string) []sdk.Record {
+	if namespace == "" || strings.HasPrefix(namespace, hiddenPrefix) {
+		return nil
+	}
+	var out []sdk.Record
+	for _, rec := range d.data.List(d.plugin, namespace) {
+		out = append(out, sdk.Record{Key: rec.Key, Value: append(json.RawMessage(nil), rec.Value...)})
+	}
+	return out
+}
