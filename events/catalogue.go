@@ -74,6 +74,7 @@ var Catalogue = []Entry{
 	entry("InterjectionMerged", func() *eventsv1.InterjectionMerged { return new(eventsv1.InterjectionMerged) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
 	entry("NarrativeAppended", func() *eventsv1.NarrativeAppended { return new(eventsv1.NarrativeAppended) }, ScopePath, OnCommit, ViewAll, []string{"narrative.completed"}, []string{"history", "messages"}),
 	entry("MessageAppended", func() *eventsv1.MessageAppended { return new(eventsv1.MessageAppended) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
+	entry("HistoryCompacted", func() *eventsv1.HistoryCompacted { return new(eventsv1.HistoryCompacted) }, ScopePath, OnCommit, ViewOperator, nil, []string{"history"}),
 	entry("InteractionRequested", func() *eventsv1.InteractionRequested { return new(eventsv1.InteractionRequested) }, ScopePath, OnCommit, ViewAll, []string{"interaction.requested"}, []string{"interactions", "messages"}),
 	entry("UIRendered", func() *eventsv1.UIRendered { return new(eventsv1.UIRendered) }, ScopePath, OnCommit, ViewAll, []string{"ui.rendered"}, []string{"history", "messages"}),
 	entry("DomainEventEmitted", func() *eventsv1.DomainEventEmitted { return new(eventsv1.DomainEventEmitted) }, ScopePath, OnCommit, ViewAll, []string{"event.emitted"}, nil),

@@ -67,6 +67,37 @@ type History struct {
 	Dropped  int                       // how many older rows there are in the log
 	Stories  int                       // story rows ever committed
 	Players  int                       // player rows ever committed
+
+	// Summaries stand for the first Compacted rows in prompts, oldest first; the rows themselves stay.
+	Summaries []Summary
+	Compacted int // counted from the very first row
+}
+
+// Summary stands for a run of older rows.
+type Summary struct {
+	ID            string   `json:"id"`
+	Content       string   `json:"content"`
+	FocusSections []string `json:"focusSections,omitempty"`
+	Truncated     bool     `json:"truncated,omitempty"`
+}
+
+// Uncompacted gives the kept rows that no summary stands for, oldest first.
+func (h History) Uncompacted() []Message { return h.Tail(h.Len() - max(0, h.Compacted-h.Dropped)) }
+
+func (h History) compact(m *eventsv1.HistoryCompacted) History {
+	h.Summaries = nil
+	for _, s := range m.Summaries {
+		h.Summaries = append(h.Summaries, Summary{s.GetId(), s.GetContent(), s.GetFocusSections(), s.GetTruncated()})
+	}
+	// A row that is not kept any more is older than all that are.
+	through := h.Dropped
+	if i := h.index(m.ThroughMessageId, 0); i >= 0 {
+		through += i + 1
+	}
+	if m.ThroughMessageId != "" {
+		h.Compacted = max(h.Compacted, through)
+	}
+	return h
 }
 
 // Len is the number of rows kept.
@@ -150,6 +181,8 @@ func (h History) apply(r events.Recorded, msg proto.Message, anchor Anchor) Hist
 		row.ID, row.Role, row.Source = m.MessageId, m.Role, SourceRuntime
 		row.RuntimeID, row.PluginID, row.Text = m.RuntimeId, m.PluginId, m.Text
 		return h.append(row)
+	case *eventsv1.HistoryCompacted:
+		return h.compact(m)
 	case *eventsv1.InteractionRequested:
 		// A row without text carries the form of a run that said nothing.
 		if h.index(m.MessageId, h.begun) < 0 {

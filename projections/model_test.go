@@ -46,6 +46,8 @@ type book struct {
 	born      map[string]time.Time
 
 	players, stories int
+	summaries        string
+	compacted        int
 	jobs             map[string]*bookJob
 	queue            []string // ids, as they were queued
 }
@@ -246,6 +248,18 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 	case *eventsv1.MessageAppended:
 		here.ID, here.Role, here.Text = m.MessageId, m.Role, m.Text
 		b.rows = append(b.rows, here)
+	case *eventsv1.HistoryCompacted:
+		b.summaries = ""
+		for _, s := range m.Summaries {
+			b.summaries += fmt.Sprint(s.Id, s.Content, len(s.FocusSections), s.Truncated, "\n")
+		}
+		hot := max(0, len(b.rows)-projections.HotMessages)
+		for i := len(b.rows); m.ThroughMessageId != "" && i >= hot; i-- {
+			if i == hot || b.rows[i-1].ID == m.ThroughMessageId {
+				b.compacted = max(b.compacted, i)
+				break
+			}
+		}
 	case *eventsv1.InteractionRequested:
 		if b.row(m.MessageId) == nil {
 			here.ID = m.MessageId
@@ -470,6 +484,11 @@ func (b *book) differs(s projections.State) string {
 		g := rowOf(m)
 		same(fmt.Sprintf("row %d", dropped+i), g, b.rows[dropped+i])
 	}
+	summaries := ""
+	for _, x := range s.History.Summaries {
+		summaries += fmt.Sprint(x.ID, x.Content, len(x.FocusSections), x.Truncated, "\n")
+	}
+	same("summaries", []any{summaries, s.History.Compacted}, []any{b.summaries, b.compacted})
 	var jobs, wantJobs []string
 	for _, j := range s.Jobs {
 		jobs = append(jobs, fmt.Sprint(j.ID, j.RuntimeID, j.Status, j.ExecutionID, j.Attempt))

@@ -31,6 +31,8 @@ type snapshot struct {
 	Dropped      int            `json:"dropped"`
 	Stories      int            `json:"stories"`
 	Players      int            `json:"players"`
+	Summaries    []Summary      `json:"summaries"`
+	Compacted    int            `json:"compacted"`
 	Interactions Interactions   `json:"interactions"`
 	Characters   Characters     `json:"characters"`
 	Lorebook     Lorebook       `json:"lorebook"`
@@ -48,7 +50,8 @@ type snapshot struct {
 func (s State) Encode() ([]byte, error) {
 	sn := snapshot{
 		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Latest: s.Latest, Messages: s.History.Tail(s.History.Len()),
-		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players, Interactions: s.Interactions,
+		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players,
+		Summaries: s.History.Summaries, Compacted: s.History.Compacted, Interactions: s.Interactions,
 		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
 		Exports: s.Exports, Jobs: s.Jobs,
 		Dimensions: s.Dimensions, Assets: s.Assets,
@@ -98,7 +101,7 @@ func DecodeState(b []byte) (State, error) {
 	}
 	s := State{
 		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Latest: sn.Latest, Interactions: sn.Interactions, Characters: sn.Characters,
-		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, Dimensions: sn.Dimensions, Assets: sn.Assets, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players},
+		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, Dimensions: sn.Dimensions, Assets: sn.Assets, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players, Summaries: sn.Summaries, Compacted: sn.Compacted},
 	}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
 	s.Jobs = slices.DeleteFunc(sn.Jobs, func(j *Job) bool { return j == nil })

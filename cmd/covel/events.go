@@ -147,6 +147,8 @@ func summary(msg proto.Message) string {
 		return "block of " + m.PluginId
 	case *eventsv1.DomainEventEmitted:
 		return fmt.Sprintf("%s by %s", m.Topic, m.PluginId)
+	case *eventsv1.HistoryCompacted:
+		return fmt.Sprintf("%d messages, %d summaries by %s", m.MessageCount, len(m.Summaries), m.PluginId)
 	case *eventsv1.CharacterSchemaSet:
 		return fmt.Sprintf("version %d", m.Version)
 	case *eventsv1.CharacterUpserted:

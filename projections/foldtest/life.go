@@ -249,7 +249,7 @@ func (l *life) writes(id string) []fact {
 }
 
 func (l *life) write(id string) proto.Message {
-	kind := l.pick("write", "story", "message", "question", "block", "event", "results", "interjection", "clock", "world", "world")
+	kind := l.pick("write", "story", "message", "question", "block", "event", "results", "interjection", "summaries", "clock", "world", "world")
 	row := "m-" + id + "/" + l.runtime()
 	if n := len(l.rows); n > 0 && l.yes("row of this run") {
 		row = l.rows[n-1]
@@ -275,6 +275,12 @@ func (l *life) write(id string) proto.Message {
 		return m
 	case "block":
 		return &eventsv1.UIRendered{MessageId: row, RuntimeId: l.runtime(), PluginId: l.plugin(), Render: l.json("render")}
+	case "summaries":
+		m := &eventsv1.HistoryCompacted{PluginId: l.plugin(), ThroughMessageId: l.pick("through", append([]string{"", "m-gone"}, l.rows...)...)}
+		for range l.number("summaries", 2) {
+			m.Summaries = append(m.Summaries, &eventsv1.HistorySummary{Id: l.pick("summary", "s1", "s2"), Content: l.text("summary text"), FocusSections: l.names("focus"), Truncated: l.yes("cut")})
+		}
+		return m
 	case "event":
 		return &eventsv1.DomainEventEmitted{Topic: "scene.set", Data: l.json("data"), RuntimeId: l.runtime(), PluginId: l.plugin()}
 	case "results":
