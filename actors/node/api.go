@@ -74,6 +74,9 @@ func (n *Node) Create(ctx context.Context, id string, pack worlds.View) (project
 // Submit hands a command to its session. reply is called for every answer, on a goroutine of the session: it must not
 // block. An error means that the command did not arrive.
 func (n *Node) Submit(ctx context.Context, id string, cmd kernel.Command, reply func(kernel.Answer)) error {
+	if rt, loaded, ok := n.background(cmd); ok {
+		return n.queueManual(ctx, id, cmd, rt, loaded, reply)
+	}
 	cmd.ExecutionID = n.NewID()
 	_, err := n.request(ctx, id, session.Submit{Command: cmd, Reply: reply})
 	return err

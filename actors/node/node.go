@@ -12,12 +12,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/pkg/errors"
 
+	jobs "github.com/covel/covel/actors/job"
 	"github.com/covel/covel/actors/runtime"
 	"github.com/covel/covel/actors/session"
 	"github.com/covel/covel/actors/turn"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	kerneljob "github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
 	kernelturn "github.com/covel/covel/kernel/turn"
@@ -39,6 +41,8 @@ type Config struct {
 	Model     model.Provider
 	Trace     *trace.Writer               // what happened beside the log; may be nil
 	Plugins   func() *registry.Generation // the published generation
+	// ModelReady says whether a model slot has what it needs to be called; nil: every one has.
+	ModelReady func(slot string) bool
 
 	// InstructionLocale, "zh" or "en", overrides the language of instructions to the model for all sessions.
 	InstructionLocale string
@@ -72,6 +76,7 @@ type Node struct {
 	Config
 	system *actor.ActorSystem
 	tools  *tools.Executor
+	pool   *actor.PID // places for background jobs
 	packs  *packs
 	stop   context.CancelFunc
 	loops  sync.WaitGroup
@@ -108,6 +113,7 @@ func Start(cfg Config) *Node {
 		Config: cfg, tools: &tools.Executor{}, packs: newPacks(cfg.Blobs), sessions: map[string]activation{}, deleting: map[string]bool{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(cfg.Log) })),
 	}
+	n.pool = n.system.Root.Spawn(jobs.PoolProps(kerneljob.PoolSize, cfg.Log))
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	n.loop("follow the log", func() { n.follow(ctx) })
@@ -188,7 +194,11 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
-		Gone:      func() { n.gone(sessionID, id) },
+		Job: func(e kernel.StartJob) *actor.Props {
+			return jobs.Props(turn.Deps{Run: n.run, Log: n.Log}, n.freezeJob, e)
+		},
+		Pool: n.pool, ModelReady: n.ModelReady,
+		Gone: func() { n.gone(sessionID, id) },
 		// Counted, so that Drain waits for it and nobody closes the read models before.
 		Background: n.loop,
 	})

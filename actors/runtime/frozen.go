@@ -22,6 +22,8 @@ type Frozen struct {
 	Topics     []tools.Topic   // advertised topics of the session
 	Declared   map[string]bool // every topic an active plugin declares
 	Hooks      *hook.Set       // of the active plugins; nil when they have none
+	// Only is the one run of a job, nil for an execution that the stages or names decide.
+	Only *turn.Run
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }
@@ -43,6 +45,20 @@ func (f Frozen) Input() *projections.Input {
 		return in
 	}
 	return nil
+}
+
+// Digests names the code that runs, by plugin.
+func (f Frozen) Digests() map[string]string {
+	if f.Generation == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, p := range f.State.Session.Plugins {
+		if loaded, ok := f.Generation.Plugins[p.ID]; ok {
+			out[p.ID] = loaded.Manifest.Digest
+		}
+	}
+	return out
 }
 
 // Locale is the content language of the execution: the session's, or that of the moment its run suspended.

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
 
+	jobs "github.com/covel/covel/actors/job"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
 	kernel "github.com/covel/covel/kernel/session"
@@ -30,7 +31,12 @@ type Deps struct {
 	Validate func(ctx context.Context, view projections.State, cmd kernel.Command) []kernel.Issue
 	// Turn gives the actor that runs an execution. It tells its parent kernel.Progress and kernel.TurnEnded.
 	Turn      func(kernel.StartTurn) *actor.Props
-	CancelMsg func(reason string) any // what cancels a turn actor
+	CancelMsg func(reason string) any // what cancels a turn actor, also a job's
+	// Job gives the actor that runs a job; it tells its parent kernel.TurnEnded. Pool has the node's places for jobs; without
+	// one no job starts.
+	Job        func(kernel.StartJob) *actor.Props
+	Pool       *actor.PID
+	ModelReady func(slot string) bool // whether a model can be used now; nil: every one can
 	// Gone is called once when this activation will take no more messages.
 	Gone func()
 	// Background runs work that outlives the activation, such as the last snapshot; nil is safego.Go. It is called before Gone.
@@ -57,6 +63,8 @@ type session struct {
 	followers []*Subscription
 	live      *kernel.Live
 	turn      *actor.PID
+	jobs      map[string]*actor.PID // by job id
+	due       *time.Timer           // the Tick that was asked for
 	ctx       context.Context
 	cancel    context.CancelFunc
 	broken    error // the stream cannot be folded
@@ -86,6 +94,8 @@ func (s *session) Receive(c actor.Context) {
 	case *actor.Started:
 		s.ctx, s.cancel = context.WithCancel(context.Background())
 		s.replies = map[uint64]func(kernel.Answer){}
+		s.jobs = map[string]*actor.PID{}
+		s.forgetJobs(c)
 		s.armIdle(c)
 		var effects []kernel.Effect
 		s.state, effects = kernel.New(s.Self)
@@ -107,6 +117,9 @@ func (s *session) Receive(c actor.Context) {
 		c.Send(c.Self(), turnGone{m.Who})
 	case turnGone:
 		s.turnStopped(c, m.pid)
+		s.jobStopped(c, m.pid)
+	case jobs.Granted:
+		s.step(c, kernel.JobGranted{JobID: m.Job})
 	case input:
 		s.step(c, m.in)
 		s.notice(c)
@@ -127,7 +140,9 @@ func (s *session) Receive(c actor.Context) {
 	case ChangeStatus:
 		c.Respond(Received{})
 		t := s.token(m.Reply)
-		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{Kind: m.Kind, Runtime: m.Runtime, ID: s.NewID(), Token: t}})
+		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{
+			Kind: m.Kind, Runtime: m.Runtime, JobID: m.JobID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
+		}})
 	case StopTurn:
 		c.Respond(Received{})
 		t := s.token(m.Reply)
@@ -136,7 +151,7 @@ func (s *session) Receive(c actor.Context) {
 		s.read(c, envelope{m, c.Sender()})
 	case Wake:
 		alive := s.state.Hot.Session.Open != nil && s.OwnerAlive(ownerOf(s.state.Hot))
-		s.step(c, kernel.Wake{OwnerAlive: alive})
+		s.step(c, kernel.Wake{OwnerAlive: alive, JobOwnersAlive: s.jobOwners(s.state.Hot)})
 	case Seen:
 		s.seen = max(s.seen, m.Version)
 		s.notice(c)
@@ -180,7 +195,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 		return
 	}
 	var effects []kernel.Effect
-	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID()}, in)
+	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady}, in)
 	s.run(c, effects)
 	if _, ok := in.(kernel.Recovered); ok {
 		s.Log.Debug("session taken up", "session", s.SessionID, "version", s.state.Hot.Version)
@@ -201,6 +216,18 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 			if s.turn != nil {
 				c.Send(s.turn, s.CancelMsg(e.Reason))
 			}
+		case kernel.StartJob:
+			s.startJob(c, e)
+		case kernel.CancelJob:
+			if pid := s.jobs[e.JobID]; pid != nil {
+				c.Send(pid, s.CancelMsg(e.Reason))
+			}
+		case kernel.WantJobs:
+			s.pool(c, jobs.Want{From: c.Self(), Jobs: e.IDs})
+		case kernel.ReleaseJob:
+			s.pool(c, jobs.Release{From: c.Self(), Job: e.JobID})
+		case kernel.WakeAt:
+			s.tickAt(c, e.At)
 		case kernel.Reply:
 			s.answer(e)
 		case kernel.Publish:

@@ -47,7 +47,7 @@ func (s *session) read(c actor.Context, e envelope) {
 		s.waiting = append(s.waiting, e)
 		return
 	}
-	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken}
+	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken, JobPhases: s.state.JobPhases()}
 	if s.live != nil {
 		live := *s.live
 		view.Live = &live

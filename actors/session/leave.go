@@ -62,5 +62,8 @@ func (s *session) end() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	if s.due != nil {
+		s.due.Stop()
+	}
 	s.cancel()
 }

@@ -16,6 +16,9 @@ type Submit struct {
 type ChangeStatus struct {
 	Kind    kernel.ChangeKind
 	Runtime string // of a setup decision
+	JobID   string // of a change of a job
+	SeatID  string
+	Run     *kernel.ManualJob
 	Reply   func(kernel.Answer)
 }
 
@@ -38,6 +41,8 @@ type View struct {
 	// Working: this activation is at something a client waits for; a turn runs, or is about to.
 	Working bool
 	Err     error // the session cannot be read
+	// JobPhases tells how far the jobs at work here are: claimed, running, committing.
+	JobPhases map[string]string
 }
 
 // Wake asks to close what a dead owner left open, and to look whether it still is one.

@@ -96,7 +96,7 @@ func (s *session) refold(c actor.Context) {
 			return
 		}
 		open := state.Session.Open
-		root.Send(self, input{kernel.Recovered{State: state, OwnerAlive: open != nil && s.OwnerAlive(ownerOf(state))}})
+		root.Send(self, input{kernel.Recovered{State: state, OwnerAlive: open != nil && s.OwnerAlive(ownerOf(state)), JobOwnersAlive: s.jobOwners(state)}})
 	})
 }
 

@@ -115,7 +115,11 @@ func (t *turn) Receive(c actor.Context) {
 func (t *turn) begin(c actor.Context, m frozen) {
 	t.ready = true
 	if m.err != nil {
-		t.report(c, kernelsession.TurnEnded{Crash: m.err.Error()})
+		ended := kernelsession.TurnEnded{Crash: m.err.Error()}
+		if stale := (*kernelsession.StaleJob)(nil); errors.As(m.err, &stale) {
+			ended.Stale = stale.Reason
+		}
+		t.report(c, ended)
 		return
 	}
 	t.frozen = m.value
@@ -208,6 +212,7 @@ func (t *turn) progress(c actor.Context, p kernelsession.Progress) {
 func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
 	t.done = true
 	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
+	ended.Digests = t.frozen.Digests()
 	c.Send(c.Parent(), ended)
 	c.Stop(c.Self())
 }

@@ -8,6 +8,9 @@ import (
 
 // resumption gives the run that the execution goes on with, nil for an execution of its own.
 func (t *turn) resumption() (*kernel.Run, error) {
+	if t.frozen.Only != nil {
+		return t.frozen.Only, nil
+	}
 	id := t.start.Execution.SuspensionID
 	if id == "" {
 		return nil, nil

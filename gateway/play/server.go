@@ -77,6 +77,9 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions/{id}/abort", s.abort)
 	mux.HandleFunc("POST /api/sessions/{id}/setup/{runtime}/retry", s.setupRetry)
 	mux.HandleFunc("POST /api/sessions/{id}/setup/{runtime}/waive", s.setupWaive)
+	mux.HandleFunc("GET /api/sessions/{id}/runtime-jobs", s.jobs)
+	mux.HandleFunc("POST /api/sessions/{id}/runtime-jobs/{job}/cancel", s.cancelJob)
+	mux.HandleFunc("POST /api/sessions/{id}/runtime-jobs/{job}/retry", s.retryJob)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -391,13 +394,15 @@ func (s *server) problem(err error) *Problem {
 
 func statusOf(code string) int {
 	switch code {
-	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found":
+	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "runtime_job_not_found", "plugin_not_active":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
-		"request_id_conflict", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required":
+		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":
 		return http.StatusServiceUnavailable
+	case "background_queue_full":
+		return http.StatusTooManyRequests
 	case "frame_too_large":
 		return http.StatusRequestEntityTooLarge
 	case "internal", "session_unreadable":

@@ -78,7 +78,7 @@ func emitter(results []turn.Result, topic string) string {
 func PlanJob(in In, j projections.Job) []Fact {
 	fail := func(reason, message string) []Fact {
 		out := Failure(in, reason, message)
-		return append(out.Facts, Fact{Message: jobFailed(j, reason)})
+		return append(out.Facts, JobFailed(j, reason))
 	}
 	ran := false
 	for i, r := range in.Results {
@@ -104,7 +104,7 @@ func PlanJob(in In, j projections.Job) []Fact {
 	}
 	out := Plan(in)
 	if out.Failed {
-		return append(out.Facts, Fact{Message: jobFailed(j, job.ReasonCommit)})
+		return append(out.Facts, JobFailed(j, job.ReasonCommit))
 	}
 	done := &eventsv1.JobSucceeded{JobId: j.ID}
 	for _, f := range out.Facts {
@@ -113,13 +113,14 @@ func PlanJob(in In, j projections.Job) []Fact {
 		}
 	}
 	if j.ExpectsFollower && len(done.Deferred) == 0 { // what it wrote stands all the same
-		return append(out.Facts, Fact{Message: jobFailed(j, job.ReasonNoFollower)})
+		return append(out.Facts, JobFailed(j, job.ReasonNoFollower))
 	}
 	return append(out.Facts, Fact{Message: done})
 }
 
-func jobFailed(j projections.Job, reason string) *eventsv1.JobFailed {
-	return &eventsv1.JobFailed{JobId: j.ID, Reason: reason, Error: job.ErrorText(projections.Job{Status: projections.JobFailed})}
+// JobFailed is the end of a job that failed. Its text is fixed: nothing of a provider's or a plugin's words reaches a client.
+func JobFailed(j projections.Job, reason string) Fact {
+	return Fact{Message: &eventsv1.JobFailed{JobId: j.ID, Reason: reason, Error: job.ErrorText(projections.Job{Status: projections.JobFailed})}, PluginID: j.PluginID}
 }
 
 // withoutMessages takes a background run's words out: it appends nothing to the conversation (seed: turn-pipeline.txt §2.1,

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/projections"
@@ -55,4 +57,21 @@ func Slot(r manifest.Runtime) string {
 		return r.Agent.Model
 	}
 	return "story"
+}
+
+// Again gives a new job for one that ended without success: its input and limits stay frozen, what identifies the session is
+// of now (reference: api-and-protocol.md §5.2, "Retry").
+func Again(j projections.Job, id string, s projections.Session) *eventsv1.JobQueued {
+	q := &eventsv1.JobQueued{
+		JobId: id, RuntimeId: j.RuntimeID, Plugin: &eventsv1.PluginRef{Id: j.PluginID, Version: j.PluginVersion, Digest: j.PluginDigest},
+		Activation: j.Activation, SourceTurnId: j.SourceTurnID, SourceRuntimeId: j.SourceRuntimeID, LogicalTurn: j.LogicalTurn,
+		LogicalTurnId: j.LogicalTurnID, Incarnation: s.Incarnation, Settle: j.Settle, MaxSettleWaitMs: j.MaxSettleWaitMs,
+		MaxQueueMs: j.MaxQueueMs, MaxExecutionMs: j.MaxExecutionMs, Model: j.Model, RetryOf: j.ID, ExpectsFollower: j.ExpectsFollower,
+		Writes: j.Writes, Input: &eventsv1.JobInput{},
+	}
+	_ = proto.Unmarshal(j.Input, q.Input) // what cannot be read makes the new job stale when it starts
+	if j.Activation != Stage {
+		q.SourceTurnId = id
+	}
+	return q
 }

@@ -104,7 +104,7 @@ func (s *step) startNext() {
 	}
 	s.Current = &resolved
 	s.Phase = Settling
-	s.do(Settle{resolved})
+	s.waits = true
 }
 
 // settled ends the settling of the current command.
@@ -119,6 +119,10 @@ func (s *step) settled(in Settled) {
 func (s *step) accept() {
 	issues, stale := s.ready.Issues, s.ready.OutOfDate
 	s.ready = nil
+	if !s.barrierPassed(s.Current.ExecutionID) { // queued while it was looked at
+		s.waits = true
+		return
+	}
 	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
 	if len(issues) > 0 {
 		refusal = &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: issues}

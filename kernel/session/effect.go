@@ -39,6 +39,7 @@ type Answer struct {
 	Ahead       int            // queued: how many wait before it
 	Version     events.Version // accepted
 	ExecutionID string         // accepted
+	JobID       string         // accepted: the background job that was queued or changed
 	Repeat      bool           // accepted before
 	Refusal     *Refusal
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/commit"
+	"github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -21,6 +22,9 @@ func (s *step) started(id, origin, requestID string) *eventsv1.ExecutionStarted 
 	ev := &eventsv1.ExecutionStarted{
 		ExecutionId: id, Origin: origin, LogicalTurn: s.Hot.Session.NextLogicalTurn(), LogicalTurnId: id,
 		RequestId: requestID, Node: s.Self.Node, Activation: s.Self.Activation, Phase: s.Hot.Session.Phase,
+	}
+	if origin != commit.OriginBackground { // a job is no execution that waits
+		ev.Settle, s.barrier = s.barrier.report(), nil
 	}
 	for _, p := range s.Hot.Session.Plugins {
 		ev.Plugins = append(ev.Plugins, &eventsv1.PluginRef{Id: p.ID, Version: p.Version, Digest: p.Digest})
@@ -44,7 +48,10 @@ func (s *step) endExecution() {
 		s.Phase = Idle
 		return
 	}
-	in := commit.In{State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Topics: s.Ended.Topics, SuspensionTTL: s.env.SuspensionTTL}
+	in := commit.In{
+		State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Deferred: s.Ended.Deferred, Topics: s.Ended.Topics,
+		Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL,
+	}
 	var out commit.Out
 	switch {
 	case s.Stop == AbortLost:
@@ -90,6 +97,16 @@ func (s *step) startChange() {
 	status := s.Hot.Session.Status
 	var msg proto.Message
 	switch {
+	case c.Kind == CancelJobChange || c.Kind == RetryJobChange || c.Kind == RunJobChange:
+		if s.knownJob(c) {
+			return
+		}
+		ev, refusal := s.decideJob(c)
+		if refusal != nil {
+			s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: refusal})
+			return
+		}
+		msg = ev
 	case c.Kind == SetupRetry || c.Kind == SetupWaive:
 		setup, refusal := decideSetup(s.Hot.Session, c)
 		if refusal != nil {
@@ -111,6 +128,7 @@ func (s *step) startChange() {
 		msg = &eventsv1.SessionResumed{}
 	case c.Kind == End && status != projections.StatusEnded:
 		msg = &eventsv1.SessionEnded{}
+		s.haltJobs(job.HaltEnded)
 		if s.Execution != "" && s.Ended == nil && s.Stop == "" {
 			s.Stop = AbortEnded
 			s.do(CancelTurn{s.Execution, AbortEnded})
@@ -193,6 +211,10 @@ func (s *step) appendFacts(kind AppendKind, key string, exec projections.Executi
 	if kind == AppendCommit || kind == AppendClose {
 		ordinal = 1
 	}
+	s.appendAs(kind, key, ordinal, exec, facts)
+}
+
+func (s *step) appendAs(kind AppendKind, key string, ordinal int, exec projections.Execution, facts []commit.Fact) {
 	a := Append{Kind: kind, Expected: s.Hot.Version}
 	for i, f := range facts {
 		meta := &eventsv1.Metadata{

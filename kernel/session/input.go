@@ -12,6 +12,8 @@ type Env struct {
 	Now     time.Time
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
 	SuspensionTTL time.Duration
+	// ModelReady says whether a model slot can be used now; nil: every one can.
+	ModelReady func(slot string) bool
 }
 
 // Input is something that happened to a session.
@@ -22,6 +24,8 @@ type Input interface{ sessionInput() }
 type Recovered struct {
 	State      projections.State
 	OwnerAlive bool
+	// JobOwnersAlive names the running jobs whose owner is another activation that still lives.
+	JobOwnersAlive map[string]bool
 }
 
 // Submit is a command of a client.
@@ -59,7 +63,10 @@ type AppendRefused struct{ Error string }
 type Foreign struct{}
 
 // Wake asks to close what a dead owner left open.
-type Wake struct{ OwnerAlive bool }
+type Wake struct {
+	OwnerAlive     bool
+	JobOwnersAlive map[string]bool
+}
 
 // IdleTimeout: nobody asked for anything for a while.
 type IdleTimeout struct{}
@@ -81,3 +88,5 @@ func (Foreign) sessionInput()       {}
 func (Wake) sessionInput()          {}
 func (IdleTimeout) sessionInput()   {}
 func (Drain) sessionInput()         {}
+
+func (e Env) ready(slot string) bool { return e.ModelReady == nil || e.ModelReady(slot) }

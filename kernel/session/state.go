@@ -4,6 +4,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
@@ -52,6 +54,15 @@ type State struct {
 
 	InFlight *Append // the one append that is under way
 	resume   Phase   // where an uncertain append came from
+
+	// Jobs are the background jobs that are claimed, run or wait for their commit here, by id; never written in place.
+	Jobs        map[string]LiveJob
+	awake       bool            // somebody asked for more than a look: jobs may be worked on
+	wanted      []string        // jobs the node was told may start
+	ownersAlive map[string]bool // jobs that another living activation runs
+	wakeAt      time.Time       // the next Tick that was asked for
+	barrier     *barrier        // of the execution that is about to start
+	waits       bool            // Current waits at the barrier
 
 	// OwnerAlive: the open execution belongs to another activation that still lives; it is left alone.
 	OwnerAlive bool
@@ -102,6 +113,9 @@ type Change struct {
 	Runtime string // of SetupRetry and SetupWaive
 	// SuspensionID is the item of AbandonSuspension and voidSuspension, Reason why it is void.
 	SuspensionID, Reason string
+	JobID                string // of CancelJobChange and RetryJobChange
+	Run                  *ManualJob
+	SeatID               string
 	ID                   string // fresh; names the append
 	Token                uint64
 }
@@ -111,9 +125,13 @@ type ChangeKind string
 
 // Changes of a session's status, and what the player decides about a blocked setup runtime.
 const (
-	Pause      ChangeKind = "pause"
-	Resume     ChangeKind = "resume"
-	End        ChangeKind = "end"
+	Pause           ChangeKind = "pause"
+	Resume          ChangeKind = "resume"
+	End             ChangeKind = "end"
+	CancelJobChange ChangeKind = "job-cancel"
+	RetryJobChange  ChangeKind = "job-retry" // a new job with the same frozen input
+	RunJobChange    ChangeKind = "job-run"   // a manual run in the background
+
 	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
 	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
 
@@ -127,7 +145,8 @@ type Append struct {
 	Expected events.Version
 	Events   []events.Event
 	Attempt  int
-	Change   *Change // of a change append
+	Change   *Change    // of a change append
+	Job      *JobAppend // of an append about a job
 }
 
 // AppendKind is what an append is for.
@@ -140,7 +159,8 @@ const (
 	AppendOpen   AppendKind = "open"   // the start of the opening
 	AppendChange AppendKind = "change"
 	AppendExpire AppendKind = "expire" // suspensions whose time is over
-	AppendClose  AppendKind = "close"  // the end of an execution whose owner is dead
+	AppendJob    AppendKind = "job"
+	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead
 )
 
 // Abort reasons on the wire (seed: turn-pipeline.txt; reference: api-and-protocol.md §3.5).
@@ -161,4 +181,7 @@ type TurnEnded struct {
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself
 	Refused     string // the reason of a TurnStart hook that let nothing run
+	Stale       string // of a job: why it could not be started at all
+	// Digests of the code that ran, by plugin.
+	Digests map[string]string
 }

@@ -2,9 +2,11 @@ package session
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/commit"
+	"github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/projections"
 )
 
@@ -33,13 +35,21 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case Recovered:
 		s.recovered(in)
 	case Submit:
-		s.sweep = true
+		s.sweep, s.awake = true, true
 		s.submit(in.Command)
 	case Settled:
 		s.settled(in)
 	case TurnEnded:
-		s.turnEnded(in)
+		if !s.jobEnded(in) {
+			s.turnEnded(in)
+		}
+	case JobGranted:
+		s.jobGranted(in.JobID)
+	case Tick:
+		s.wakeAt = time.Time{}
+		s.sweep, s.awake = true, true
 	case ChangeStatus:
+		s.awake = true
 		s.change(in.Change)
 	case StopTurn:
 		s.stop(in.Token)
@@ -54,7 +64,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case Foreign:
 		s.foreign()
 	case Wake:
-		s.sweep = true
+		s.sweep, s.awake, s.ownersAlive = true, true, in.JobOwnersAlive
 		s.OwnerAlive = s.OwnerAlive && in.OwnerAlive
 		s.closeOpen = s.Phase == Recovering || s.dead() // before the fold nobody can tell; recovered does
 	case IdleTimeout:
@@ -66,7 +76,9 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	default:
 		panic(fmt.Sprintf("session: unknown input %T", in))
 	}
+	s.haltOverdue()
 	s.pump()
+	s.offerJobs()
 	return s.State, s.effects
 }
 
@@ -79,9 +91,18 @@ func (s *step) pump() {
 			s.endExecution()
 		case s.nextChange() >= 0:
 			s.startChange()
+		case s.jobStep():
 		case s.ready != nil:
 			s.accept()
+		case s.Phase == Settling && s.waits:
+			if !s.barrierPassed(s.Current.ExecutionID) {
+				return
+			}
+			s.waits = false
+			s.do(Settle{*s.Current})
 		case s.Phase != Idle && s.Phase != Draining:
+			return
+		case s.draining && s.jobsUnderWay():
 			return
 		case s.draining:
 			s.leave()
@@ -91,6 +112,9 @@ func (s *step) pump() {
 		case s.Opening && s.Hot.Session.Status != projections.StatusActive:
 			s.Opening = false
 		case s.Opening:
+			if !s.barrierPassed(barrierOpening) {
+				return
+			}
 			s.startOpening()
 		case len(s.Queue) > 0:
 			s.startNext()
@@ -108,7 +132,7 @@ func (s *step) dead() bool {
 
 // quiet says whether nothing of this activation is under way.
 func (s *step) quiet() bool {
-	return s.Phase == Idle && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.Opening
+	return s.Phase == Idle && len(s.Hot.Jobs.Open()) == 0 && len(s.Jobs) == 0 && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.Opening
 }
 
 func (s *step) leave() {
@@ -126,6 +150,7 @@ func (s *step) recovered(in Recovered) {
 	}
 	s.Hot = in.State
 	s.OwnerAlive = in.OwnerAlive
+	s.jobsRecovered(in)
 	s.closeOpen = s.closeOpen && s.dead()
 	open := s.Hot.Session.Open
 	if s.Execution != "" {
@@ -196,7 +221,9 @@ func (s *step) appended(in AppendDone) {
 		s.closeOpen = false
 		s.Phase = Idle
 	case AppendChange:
-		s.reply([]uint64{done.Change.Token}, Answer{Status: Accepted, Version: s.Hot.Version})
+		s.changed(*done.Change)
+	case AppendJob:
+		s.jobAppended(*done.Job)
 	}
 	if s.draining && s.Phase == Idle {
 		s.Phase = Draining
@@ -218,6 +245,8 @@ func (s *step) lost() {
 		s.Changes = append([]Change{*lost.Change}, s.Changes...)
 	case AppendOpen:
 		s.Opening = false
+	case AppendJob:
+		s.jobUndone(*lost.Job)
 	case AppendCommit, AppendClose: // decided anew from what the refold finds
 	}
 	s.Phase = Recovering
@@ -280,6 +309,10 @@ func (s *step) refused(message string) {
 	case AppendExpire: // it is tried again when somebody asks for something
 		s.sweep = false
 		return
+	case AppendJob: // tried again when the session is woken next
+		s.jobUndone(*failed.Job)
+		s.awake = false
+		return
 	case AppendOpen:
 		s.Opening = false
 	case AppendCommit:
@@ -308,7 +341,8 @@ func (s *step) drain() {
 		s.reply(c.Tokens, Answer{Status: Refused, Refusal: gone})
 	}
 	s.Queue = nil
-	if s.Phase == Settling && s.InFlight == nil && s.Current != nil {
+	s.haltJobs(job.HaltShutdown)
+	if s.Phase == Settling && s.Current != nil && (s.InFlight == nil || s.InFlight.Kind != AppendAccept) {
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: gone})
 		s.Current, s.ready = nil, nil
 		s.Phase = Draining

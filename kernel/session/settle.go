@@ -1,0 +1,74 @@
+package session
+
+import (
+	"time"
+
+	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// barrier is the wait of an execution that is about to start for the jobs that must be finished first (seed:
+// turn-pipeline.txt §2.4). Nested calls have none: they are part of an execution that was let through.
+type barrier struct {
+	key      string // of whose start it stands before
+	until    time.Time
+	over     bool
+	timedOut []string // not finished when the wait ended
+	skipped  []string // could not be started, so not waited for
+}
+
+// barrierOpening is the key of the opening that follows a set-up.
+const barrierOpening = "opening"
+
+// barrierPassed says whether an execution named key may start: every settle job of the session has ended, or the earliest of their
+// limits has passed. Asked again, it looks again: a job that was queued in between is waited for within the same limit.
+func (s *step) barrierPassed(key string) bool {
+	b := barrier{key: key}
+	if s.barrier != nil && s.barrier.key == key {
+		b = *s.barrier
+	}
+	if len(b.timedOut) > 0 {
+		return true
+	}
+	wait, skip := job.Awaited(s.Hot, s.env.Now, s.env.ready)
+	b.skipped, b.over = idsOf(skip), len(wait) == 0
+	if !b.over {
+		if b.until.IsZero() {
+			b.until = earliest(wait, s.env.Now)
+		}
+		if !s.env.Now.Before(b.until) {
+			b.over, b.timedOut = true, idsOf(wait)
+		}
+	}
+	s.barrier = &b
+	return b.over
+}
+
+// report is what the start of the execution says about the wait, nil when there is nothing to say; it is said once.
+func (b *barrier) report() *eventsv1.SettleReport {
+	if b == nil || len(b.timedOut)+len(b.skipped) == 0 {
+		return nil
+	}
+	return &eventsv1.SettleReport{TimedOut: b.timedOut, Skipped: b.skipped}
+}
+
+// earliest is when the first of the jobs has been waited for long enough.
+func earliest(wait []projections.Job, now time.Time) time.Time {
+	var out time.Time
+	for _, j := range wait {
+		at := now.Add(time.Duration(min(j.MaxSettleWaitMs, 120_000)) * time.Millisecond)
+		if out.IsZero() || at.Before(out) {
+			out = at
+		}
+	}
+	return out
+}
+
+func idsOf(jobs []projections.Job) []string {
+	var out []string
+	for _, j := range jobs {
+		out = append(out, j.ID)
+	}
+	return out
+}
