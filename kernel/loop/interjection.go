@@ -53,6 +53,9 @@ func (m *machine) carryOn() bool {
 	}
 	m.withdraw()
 	m.recordUnexecuted()
+	if len(m.s.Kept) > 0 {
+		m.tell(model.System, m.s.Config.sayCarryOn())
+	}
 	m.nextStep()
 	return true
 }

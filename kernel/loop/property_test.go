@@ -13,6 +13,8 @@ import (
 	"github.com/covel/covel/kernel/model"
 )
 
+// Rule TP:571: a step's completion is sent exactly once for each step that started, on every exit.
+// Rule BL-16: whatever a model does, a run ends within its budget of calls.
 // The loop against a model and tools that do anything: it always ends within its budget, and what it promised holds at
 // every step.
 func TestAnyModelAnyTools(t *testing.T) {
@@ -379,7 +381,7 @@ func (w *world) resume() {
 	w.step(ModelReplied{}) // late
 	w.step(TimeUp{})
 	w.finished = nil
-	w.merged = nil
+	w.merged, w.shown = nil, "" // another execution
 	w.before = w.calls
 	w.step(Resume{Answer: json.RawMessage(rapid.SampledFrom([]string{`{"name":"陆青云","sessionId":"3b241101-e2bb-4255-8caf-4136c566a962"}`, ``, `{`}).Draw(w.t, "answer")), Left: drawLeft(w.t)})
 }

@@ -99,12 +99,13 @@ func (m *machine) call(p Purpose) {
 
 func (m *machine) preCallDone(in PreCallDone) {
 	m.setLeft(in.Left)
-	if len(in.PromptSegments) > 0 {
-		m.s.PromptSegments = in.PromptSegments
-	}
+	m.setSegments(in.PromptSegments)
 	if in.Request != nil {
-		req := *in.Request
-		req.Messages = cleanMessages(req.Messages)
+		req, err := cleanRequest(*in.Request)
+		if err != nil {
+			m.failCall(StopInternal, "a PreLLMCall hook gave an unusable request: "+err.Error(), nil)
+			return
+		}
 		if n := len(req.Messages); n == 0 || req.Messages[n-1].Role == model.Assistant {
 			m.failCall(StopInvalidContext, "after a PreLLMCall hook "+noContext, nil)
 			return
@@ -113,6 +114,42 @@ func (m *machine) preCallDone(in PreCallDone) {
 	}
 	m.s.Call.Silent = in.Stream != nil && !*in.Stream || in.Request != nil && m.s.Config.Stream && !in.Request.Stream
 	m.attempt("", 0)
+}
+
+// setSegments takes the prompt segments of the turn. What is no JSON changes nothing.
+func (m *machine) setSegments(raw json.RawMessage) {
+	if segments, err := compact(raw); err == nil && len(segments) > 0 {
+		m.s.PromptSegments = segments
+	}
+}
+
+// cleanRequest gives a hook's request the form in which it survives serialisation.
+func cleanRequest(req model.Request) (model.Request, error) {
+	req.Messages = cleanMessages(req.Messages)
+	offers := make([]ToolOffer, len(req.Tools))
+	for i, t := range req.Tools {
+		offers[i].Tool = t
+	}
+	offers, err := normaliseOffers(offers)
+	if err != nil {
+		return req, err
+	}
+	req.Tools = nil
+	for _, o := range offers {
+		req.Tools = append(req.Tools, o.Tool)
+	}
+	if f := req.ResponseFormat; f != nil {
+		schema, err := compact(f.Schema)
+		if err != nil {
+			return req, errors.Wrap(err, "response format")
+		}
+		req.ResponseFormat = &model.ResponseFormat{Name: f.Name, Schema: schema}
+		if len(schema) == 0 {
+			req.ResponseFormat = nil
+		}
+	}
+	req.Limits = model.Limits{}
+	return req, nil
 }
 
 const noContext = "the context is empty or ends on an assistant message"

@@ -126,7 +126,8 @@ func (m *machine) begin(in Begin) {
 	m.setLeft(in.Left)
 	config, err := in.Config.normalise()
 	m.s.Config, m.s.StepLimit = config, config.MaxSteps
-	m.s.Messages, m.s.PromptSegments = cleanMessages(in.Messages), in.PromptSegments
+	m.s.Messages = cleanMessages(in.Messages)
+	m.setSegments(in.PromptSegments)
 	if err != nil {
 		m.fail(StopInternal, err.Error(), nil)
 		return

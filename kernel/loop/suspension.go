@@ -23,7 +23,11 @@ func suspensionOf(o ToolOutcome) *Suspension {
 	if json.Unmarshal(o.Content, &mark) != nil || !mark.Suspend {
 		return nil
 	}
-	return &Suspension{Reason: mark.Reason, ResumeSchema: mark.ResumeSchema}
+	schema, err := compact(mark.ResumeSchema)
+	if err != nil || string(schema) == "null" {
+		schema = nil
+	}
+	return &Suspension{Reason: text.Clean(mark.Reason), ResumeSchema: schema}
 }
 
 // IsSuspension says whether the executor must run no further call of the reply after this outcome.
@@ -60,6 +64,9 @@ func (m *machine) resume(in Resume) {
 			m.fail(StopInternal, err.Error(), nil)
 			return
 		}
+	}
+	if len(m.s.Kept) > 0 && m.s.Config.Stream {
+		m.emit(EmitDelta{Text: DeriveNarrative(m.s.Kept)}) // another execution: nothing is shown of it yet
 	}
 	m.nextStep()
 }

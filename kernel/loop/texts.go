@@ -43,6 +43,11 @@ func (c Config) sayStoryMissing() string {
 	return c.say("The story text is still missing. Write it now, without calling tools. ", "正文还没有写出。请立即写出正文，不要再调用工具。") + c.sayForm()
 }
 
+func (c Config) sayCarryOn() string {
+	return c.say("The player spoke while you were writing. What is written so far stands and has been read: go on from there and do not repeat it.",
+		"玩家在你写作时开口说话了。已经写出的正文保留，玩家已经读到：请从那里接着写，不要重复。")
+}
+
 func (c Config) sayStepLimit() string {
 	return c.say("No further tool calls are possible. Give your final answer now. ", "不能再调用工具。请立即给出最终答案。") + c.sayForm()
 }

@@ -14,8 +14,8 @@ func runSuspend(t *testing.T, args string) CallResult {
 	return e.Run(t.Context(), Call{Name: Suspend, Arguments: args, Authorised: []string{Suspend}})
 }
 
-// Rule TL:644–654: every field type compiles to its property; defaults that are empty or false are kept, step and the labels
-// of options are not; the fields' order is the properties' order.
+// Rule TL:648–653: every field type compiles to its property; step and the labels of options are not stored.
+// Rule TL:646: defaults that are empty, 0 or false are kept.
 func TestSuspendCompilesItsFields(t *testing.T) {
 	r := runSuspend(t, `{"reason":"你叫什么？","fields":[
 		{"type":"text","name":"姓名","label":"名字","required":true,"placeholder":"…"},
@@ -40,7 +40,7 @@ func TestSuspendCompilesItsFields(t *testing.T) {
 	}
 }
 
-// Rule TL:654: the required list is left out when it would be empty, and the schema is one an answer can be checked with.
+// Rule TL:655: the required list is left out when it would be empty, and the schema is one an answer can be checked with.
 func TestSuspendSchemaChecksAnswers(t *testing.T) {
 	compiled, err := answerSchema([]FormField{{Type: TextField, Name: "a", Label: "A"}})
 	if err != nil || strings.Contains(string(compiled), "required") {
@@ -57,8 +57,8 @@ func TestSuspendSchemaChecksAnswers(t *testing.T) {
 	}
 }
 
-// Rule TL:632–642: a suspend call needs a reason and at least one field; names are unique and not empty, a select has an
-// option, a default is one of them. A raw schema is no argument.
+// Rule TL:641–644: a suspend call needs a reason and fields; names are unique, a select has an option, a default is one of them.
+// Rule TL:655: a raw schema is no argument.
 func TestSuspendRefuses(t *testing.T) {
 	field := `{"type":"text","name":"a","label":"A"}`
 	for args, says := range map[string]string{

@@ -23,8 +23,8 @@ func quest(t testing.TB, ran *int) sdk.Tool {
 	}
 }
 
-// Rule TL:173: arguments that cannot be repaired are invalid-input and never run; the history keeps their text as a JSON
-// string, not an empty object that seems to have been executed (BL-01).
+// Rule TL:173: arguments that cannot be repaired never run; the history keeps their text, never an empty object.
+// Rule BL-01: no bad call executes; each yields an error that names the tool and what it takes.
 func TestMalformedArgumentsNeverRun(t *testing.T) {
 	huge := strings.Repeat(`{"a":`, 200_000)
 	for name, c := range map[string]struct {

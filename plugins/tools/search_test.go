@@ -27,8 +27,8 @@ func found(query string, limit int) string {
 	return strings.Join(names, " ")
 }
 
-// Rule TL:699: the search reads a tool's name, its description, and the names and descriptions of its parameters; CJK text
-// is compared by pairs of adjacent characters.
+// Rule TL:699: the search reads a tool's name, its description, and names and descriptions of its parameters.
+// Rule TL:699: CJK text is compared by pairs of adjacent characters.
 func TestSearch(t *testing.T) {
 	for query, want := range map[string]string{
 		"切换场景背景":          "set-scene",
