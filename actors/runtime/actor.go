@@ -54,6 +54,7 @@ type runtime struct {
 	agent  *agent      // set once the model loop runs
 	timer  *time.Timer // the limit of plugin code that runs
 	ended  bool
+	deltas int // pieces of text that were shown
 }
 
 type guardDone struct {
@@ -85,19 +86,27 @@ func (r *runtime) Receive(c actor.Context) {
 			r.begin(c)
 			return
 		}
-		r.guard(c)
+		r.preRuntime(c)
 	case *actor.Stopped:
 		r.release()
 		r.cancel()
 	case overdue:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "timeout", Error: m.what + " did not end within its time limit"})
 	case Cancel:
+		if r.ended { // only hooks are still asked
+			r.cancel()
+			return
+		}
 		if r.agent != nil {
 			r.agent.stop(c, m.Reason)
 			return
 		}
 		r.cancel()
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: m.Reason, Error: m.Reason})
+	case allowed:
+		r.allowed(c, m)
+	case settled:
+		r.report(c, m.result)
 	case guardDone:
 		r.guarded(c, m)
 	case handlerDone:
@@ -166,6 +175,7 @@ func (r *runtime) guarded(c actor.Context, m guardDone) {
 func (r *runtime) begin(c actor.Context) {
 	r.progress(c, kernelsession.Progress{Kind: kernelsession.RuntimeStarted})
 	rt := r.run.start.Runtime
+	r.emit(trace.RuntimeStarted, trace.Runtime{Label: r.label, Stage: string(rt.Schedule.Stage), Kind: rt.Type})
 	if rt.Type == "function" {
 		r.function(c)
 		return
@@ -182,7 +192,7 @@ func (r *runtime) function(c actor.Context) {
 	if rt.Function.TimeoutMs > 0 {
 		timeout = time.Duration(rt.Function.TimeoutMs) * time.Millisecond
 	}
-	calls := &caller{run: r.run, exec: r.Tools, authorised: append(append([]string{}, rt.Function.BuiltinTools...), rt.Function.PluginTools...)}
+	calls := &caller{run: r.run, runtime: r, authorised: append(append([]string{}, rt.Function.BuiltinTools...), rt.Function.PluginTools...)}
 	view.Tools = calls
 	r.limit(c, timeout, "the handler")
 	safego.Go("handler", func() {
@@ -249,10 +259,17 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 		return
 	}
 	r.ended = true
+	r.release()
+	r.postRuntime(c, res)
+}
+
+// report checks the result as it is after the hooks, tells the parent, and stops.
+func (r *runtime) report(c actor.Context, res turn.Result) {
 	res = r.run.result(res)
 	if err := checkContract(r.run.plugin, r.run.start.Runtime, res); err != nil {
 		res.Status, res.StopReason, res.Error, res.Proposals, res.Events = turn.Failed, "invalid-output", err.Error(), nil, nil
 	}
+	r.emitEnd(res)
 	p := kernelsession.Progress{Status: string(res.Status), Error: res.Error, SkipReason: res.SkipReason, DurationMs: time.Since(r.begun).Milliseconds()}
 	switch res.Status {
 	case turn.Succeeded:
@@ -275,6 +292,9 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 
 func (r *runtime) progress(c actor.Context, p kernelsession.Progress) {
 	rt := r.run.start.Runtime
+	if p.Kind == kernelsession.NarrativeDelta {
+		r.deltas++
+	}
 	p.RuntimeID, p.PluginID, p.RunID, p.Label, p.Stage = rt.ID, rt.PluginID, r.run.start.RunID, r.label, string(rt.Schedule.Stage)
 	c.Send(c.Parent(), p)
 }

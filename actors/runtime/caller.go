@@ -3,8 +3,10 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
+	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
 )
 
@@ -13,7 +15,9 @@ import (
 type caller struct {
 	mu         sync.Mutex
 	run        *run
-	exec       *tools.Executor
+	runtime    *runtime
+	calls      int
+	over       bool // a hook ended the run after an earlier call
 	authorised []string
 	failed     error
 }
@@ -27,7 +31,13 @@ func (c *caller) Call(ctx context.Context, name string, args any) (json.RawMessa
 		c.failed = terr
 		return nil, terr
 	}
-	done := c.exec.Run(ctx, c.run.call(name, text, c.authorised))
+	if c.over {
+		c.failed = sdk.Fail(sdk.Cancelled, "An earlier call ended the run.")
+		return nil, c.failed
+	}
+	c.calls++
+	done := c.runtime.runTool(ctx, fmt.Sprintf("%s-%d", c.run.start.RunID, c.calls), c.run.call(name, text, c.authorised))
+	c.over = done.Terminate
 	if done.Err != nil {
 		c.failed = done.Err
 		return nil, done.Err

@@ -137,6 +137,12 @@ func modelCall(p *sdk.ModelCall, with sdk.ModelCallChange, _ *Outcome) error {
 	if with.Stream != nil && !*with.Stream {
 		p.Stream = false
 	}
+	if s := bytes.TrimSpace(with.PromptSegments); len(s) > 0 && string(s) != "null" {
+		if s[0] != '[' {
+			return errors.New("promptSegments: must be a list")
+		}
+		p.PromptSegments = with.PromptSegments
+	}
 	return nil
 }
 

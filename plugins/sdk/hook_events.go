@@ -151,11 +151,12 @@ type StepChange struct {
 
 // ModelCall is the payload of PreLLMCall.
 type ModelCall struct {
-	Messages       []ChatMessage `json:"messages"`
-	Model          string        `json:"model"` // the slot
-	Tools          []string      `json:"tools"`
-	Stream         bool          `json:"stream"`
-	PromptSegments []string      `json:"promptSegments,omitempty"` // contents that extensions added to this run's prompt
+	Messages []ChatMessage `json:"messages"`
+	Model    string        `json:"model"` // the slot
+	Tools    []string      `json:"tools"`
+	Stream   bool          `json:"stream"`
+	// PromptSegments are the segments that extensions gave to this turn, a JSON array.
+	PromptSegments json.RawMessage `json:"promptSegments,omitempty"`
 }
 
 // ModelCallChange replaces what is not nil, for this call only. Tools can only be fewer; Stream can only be switched off.
@@ -164,6 +165,8 @@ type ModelCallChange struct {
 	Model    *string        `json:"model,omitempty"`
 	Tools    *[]string      `json:"tools,omitempty"`
 	Stream   *bool          `json:"stream,omitempty"`
+	// PromptSegments are kept for the later calls of the run, also over a suspension.
+	PromptSegments json.RawMessage `json:"promptSegments,omitempty"`
 }
 
 // ModelText is a reply of a model.

@@ -53,6 +53,9 @@ type CallResult struct {
 	Err     *sdk.ToolError // as the model reads it
 	Refused bool           // the tool itself refused: no failure of the runtime
 	Cause   error          // what an internal failure really was, for logs and trace only
+
+	Skipped   bool // it was not executed: answered, and counted as nothing
+	Terminate bool // a PostToolUse hook ends the loop after this result
 }
 
 // Executor runs calls. The zero value is ready; it may be used concurrently.
@@ -321,5 +324,20 @@ func (r CallResult) crash(err error) CallResult {
 
 // Skipped answers a call that did not run, because a hook, a suspension or the end of the loop came before it.
 func Skipped(name, arguments, reason string) CallResult {
-	return CallResult{Name: name, Arguments: HistoryArguments(arguments)}.fail(sdk.Fail(sdk.Cancelled, "%s", reason))
+	return CallResult{Name: name, Arguments: HistoryArguments(arguments), Skipped: true}.fail(sdk.Fail(sdk.Cancelled, "%s", reason))
+}
+
+// RefusedByHook answers a call that a PreToolUse hook stopped: the model reads the reason (reference: plugins.md §15).
+func RefusedByHook(name, arguments, reason string) CallResult {
+	return CallResult{Name: name, Arguments: HistoryArguments(arguments), Skipped: true, Refused: true}.fail(sdk.Fail(sdk.Refused, "%s", reason))
+}
+
+// WithResult puts a hook's object in the place of what the model reads. Its data, when the call succeeded and it has any, is
+// what code reads.
+func (r CallResult) WithResult(envelope json.RawMessage) CallResult {
+	r.Envelope = string(envelope)
+	if data := gjson.GetBytes(envelope, "data"); data.Exists() && r.Err == nil {
+		r.Content = json.RawMessage(data.Raw)
+	}
+	return r
 }

@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/covel/covel/actors/hook"
+	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/plugins/tools"
+)
+
+// runTool runs one call between its hooks, whoever made it, and tells the trace (seed: turn-pipeline.txt §2.2, "PreToolUse →
+// execute → PostToolUse"). The name is authorised after the hooks: it is the final one that counts (tools.txt, "unavailable").
+func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools.CallResult {
+	hooks, about := r.run.frozen.Hooks, r.run.scope()
+	began := time.Now()
+	r.emit(trace.ToolCalling, trace.ToolCall{ToolName: call.Name, ToolCallID: id, Arguments: call.Arguments})
+	if hooks.Has(sdk.OnPreToolUse.Name) {
+		use, o := hook.Run(ctx, hooks, sdk.OnPreToolUse, about, sdk.ToolUse{ToolCall: sdk.ToolCall{ID: id, Name: call.Name, Arguments: call.Arguments}})
+		if o.Aborted {
+			done := tools.RefusedByHook(call.Name, call.Arguments, o.Reason)
+			r.emitTool(id, done, began)
+			return done
+		}
+		call.Name, call.Arguments = use.ToolCall.Name, use.ToolCall.Arguments
+	}
+	done := r.Tools.Run(ctx, call)
+	if hooks.Has(sdk.OnPostToolUse.Name) && ctx.Err() == nil {
+		used, o := hook.Run(ctx, hooks, sdk.OnPostToolUse, about, sdk.ToolUsed{
+			ToolCall: sdk.ToolCall{ID: id, Name: done.Name, Arguments: done.Arguments}, Result: json.RawMessage(done.Envelope),
+		})
+		if o.Rewrote {
+			done = done.WithResult(used.Result)
+		}
+		done.Terminate = o.End
+	}
+	r.emitTool(id, done, began)
+	return done
+}
+
+func (r *runtime) emitTool(id string, done tools.CallResult, began time.Time) {
+	end := trace.ToolEnd{
+		ToolName: done.Name, ToolCallID: id, Arguments: done.Arguments, Repaired: string(done.Fix), Result: done.Envelope, Content: done.Content,
+		Success: done.Err == nil, Skipped: done.Skipped, DurationMs: time.Since(began).Milliseconds(),
+	}
+	for _, p := range done.Proposals {
+		end.Staged = append(end.Staged, p.Type)
+	}
+	if done.Err == nil {
+		r.emit(trace.ToolCompleted, end)
+		return
+	}
+	end.Code, end.Error, end.Hint = string(done.Err.Code), done.Err.Message, done.Err.Hint
+	if done.Cause != nil {
+		end.Error = done.Cause.Error()
+	}
+	r.emit(trace.ToolFailed, end)
+}
