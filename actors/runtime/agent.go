@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/prompt"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -50,12 +51,13 @@ func (a *agent) begin(c actor.Context) {
 	}
 	in := a.r.run.prompt()
 	cfg := loop.NewConfig(rt, offers, in.InstructionLocale)
+	cfg.Hooks = a.hooks()
 	a.authorised = cfg.Authorised()
 	if from := a.r.run.start.Resumed; from != nil {
 		a.resume(c, cfg, from.Loop, from.Answer)
 		return
 	}
-	a.step(c, loop.Begin{Config: cfg, Messages: prompt.Build(in), Left: a.clock.left()})
+	a.assembled(c, cfg, in, prompt.Build(in))
 }
 
 // resume goes on where the loop stopped: the context is the conversation that was saved, and is not built again.
@@ -65,6 +67,7 @@ func (a *agent) resume(c actor.Context, cfg loop.Config, saved []byte, answer js
 		a.fail(c, loop.StopInternal, "the suspended run cannot be continued: "+err.Error())
 		return
 	}
+	state.Config.Hooks = cfg.Hooks // of the plugins that are active now
 	a.state = state
 	a.step(c, loop.Resume{Answer: answer, Offers: true, Tools: cfg.Tools, Deferred: cfg.Deferred, Left: a.clock.left()})
 }
@@ -101,6 +104,10 @@ func (a *agent) receive(c actor.Context, msg any) {
 		if m.call == a.call {
 			a.step(c, loop.ToolsFinished{Outcomes: m.outcomes, Left: a.clock.left()})
 		}
+	case hooksAnswered:
+		if m.call == a.call {
+			a.step(c, m.in(a.clock.left()))
+		}
 	case Interject:
 		a.step(c, loop.Interject(m))
 	case timeUp:
@@ -124,6 +131,16 @@ func (a *agent) step(c actor.Context, in loop.Input) {
 	a.state, effects = loop.Step(a.state, in)
 	for _, e := range effects {
 		switch e := e.(type) {
+		case loop.PreStep:
+			a.preStep(c, e)
+		case loop.PreCall:
+			a.preCall(c, e)
+		case loop.Review:
+			a.review(c, e)
+		case loop.StepStarted:
+			a.r.emit(trace.StepStarted, trace.Step{Step: e.Step})
+		case loop.StepCompleted:
+			a.r.emit(trace.StepCompleted, trace.StepEnd{Step: e.Step, ToolCalls: e.ToolCalls, Failed: e.Failed, Usage: usage(e.Usage)})
 		case loop.CallModel:
 			a.callModel(c, e)
 		case loop.RunTools:

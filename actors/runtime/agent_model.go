@@ -56,9 +56,14 @@ func (a *agent) callModel(c actor.Context, e loop.CallModel) {
 				return
 			}
 		}
+		told := a.r.emitCall(e, call, pause)
 		signs := 0
+		defer func() { told.ended(done.reply, done.err) }()
 		done.reply, done.err = a.r.Model.Generate(ctx, e.Request, func(d model.Delta) {
-			if signs++; d.Text != "" || signs == 1 {
+			if signs++; signs == 1 {
+				told.first = time.Now()
+			}
+			if d.Text != "" || signs == 1 {
 				root.Send(self, modelDelta{call, d.Text})
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
@@ -69,8 +70,11 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 		defer func() { root.Send(self, done) }()
 		over := false
 		for _, b := range e.Batches {
-			if over {
-				break // the loop answers the calls that did not run
+			if over { // the loop answers the calls that did not run
+				for _, tc := range b.Calls {
+					a.r.emitTool(tc.ID, tools.Skipped(tc.Name, tc.Arguments, "an earlier call ended or suspended the run"), time.Now())
+				}
+				continue
 			}
 			results := make([]tools.CallResult, len(b.Calls))
 			jobs := make([]tools.Call, len(b.Calls))
@@ -97,7 +101,7 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 // runBatch runs the calls of a batch at the same time; most batches are one call, which needs no goroutine of its own.
 func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []tools.Call, results []tools.CallResult) {
 	if len(jobs) == 1 {
-		results[0] = a.r.Tools.Run(ctx, jobs[0])
+		results[0] = a.r.runTool(ctx, calls[0].ID, jobs[0])
 		return
 	}
 	var wg sync.WaitGroup
@@ -106,14 +110,14 @@ func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []too
 		safego.Go("tool", func() {
 			defer wg.Done()
 			results[i] = tools.Skipped(calls[i].Name, calls[i].Arguments, "the call failed unexpectedly")
-			results[i] = a.r.Tools.Run(ctx, job)
+			results[i] = a.r.runTool(ctx, calls[i].ID, job)
 		})
 	}
 	wg.Wait()
 }
 
 func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {
-	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused}
+	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused, Skipped: res.Skipped, Terminate: res.Terminate}
 	if res.Cause != nil {
 		a.r.Log.Error("tool failed", "tool", res.Name, "runtime", a.r.run.start.Runtime.ID, "error", res.Cause)
 	}

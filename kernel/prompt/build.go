@@ -83,6 +83,9 @@ func compactedHistory(summaries []string) string {
 	return block("compacted_history", strings.Join(kept, "\n\n"))
 }
 
+// Head is the framework's part of the system message, in front of everything: no hook can take it away.
+func Head(in In) string { return in.frame() }
+
 // System is the stable system message: frame, the plugin's own instructions, the world and what plugins add to it. It is
 // the same to the byte from turn to turn as long as what it is made of is the same.
 func System(in In) string {

@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/kernel/loop"
+	"github.com/covel/covel/kernel/model"
+)
+
+// modelCall is one call of a model as the trace tells it.
+type modelCall struct {
+	r       *runtime
+	id      string
+	attempt int
+	began   time.Time
+	first   time.Time // of the first piece of the answer
+}
+
+// emitCall tells that a model is asked, with the request as it is sent.
+func (r *runtime) emitCall(e loop.CallModel, n uint64, waited time.Duration) *modelCall {
+	c := &modelCall{r: r, id: r.run.start.RunID + "-" + strconv.FormatUint(n, 10), attempt: e.Attempt, began: time.Now()}
+	q := e.Request
+	call := trace.LLMCall{
+		CallID: c.id, Purpose: string(e.Purpose), Step: e.Step, Attempt: e.Attempt, Slot: orElse(q.Slot, "story"), Streaming: q.Stream,
+		Messages: q.Messages, Tools: q.Tools, MaxOutputTokens: q.MaxOutputTokens, WaitMs: waited.Milliseconds(),
+	}
+	if q.ToolChoice != (model.ToolChoice{}) {
+		call.ToolChoice = q.ToolChoice
+	}
+	if q.ResponseFormat != nil {
+		call.ResponseFormat = q.ResponseFormat
+	}
+	r.emit(trace.LLMCalling, call)
+	return c
+}
+
+func (c *modelCall) ended(reply model.Reply, err error) {
+	now := time.Now()
+	out := trace.LLMReply{
+		CallID: c.id, Attempt: c.attempt, Model: reply.Model, Text: reply.Text, FinishReason: string(reply.FinishReason), DurationMs: now.Sub(c.began).Milliseconds(),
+		Usage: trace.Usage{InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens, CachedInputTokens: reply.Usage.CachedInputTokens},
+	}
+	if len(reply.ToolCalls) > 0 {
+		out.ToolCalls = reply.ToolCalls
+	}
+	if !c.first.IsZero() {
+		out.FirstMs = c.first.Sub(c.began).Milliseconds()
+	}
+	if err != nil {
+		failed := asModelError(err)
+		out.Error, out.ErrorKind = failed.Error(), string(failed.Kind)
+	}
+	c.r.emit(trace.LLMResponded, out)
+}
+
+func usage(u loop.Usage) trace.Usage {
+	return trace.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens}
+}
