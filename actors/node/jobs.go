@@ -95,3 +95,13 @@ func (n *Node) ChangeJob(ctx context.Context, id, jobID string, kind kernel.Chan
 		return session.ChangeStatus{Kind: kind, JobID: jobID, Reply: reply}
 	})
 }
+
+// Wake asks a session to look after what is open in it, as the due scan does.
+func (n *Node) Wake(ctx context.Context, id string) error {
+	pid, err := n.locate(ctx, id)
+	if err != nil {
+		return err
+	}
+	n.system.Root.Send(pid, session.Wake{})
+	return nil
+}

@@ -285,14 +285,9 @@ func (n *Node) scan(ctx context.Context) {
 			n.Log.Warn("due scan failed", "error", err)
 		}
 		for _, id := range ids {
-			pid, err := n.locate(ctx, id)
-			if err != nil {
-				if ctx.Err() == nil && !errors.Is(err, ErrNotFound) {
-					n.Log.Warn("due session not woken", "session", id, "error", err)
-				}
-				continue
+			if err := n.Wake(ctx, id); err != nil && ctx.Err() == nil && !errors.Is(err, ErrNotFound) {
+				n.Log.Warn("due session not woken", "session", id, "error", err)
 			}
-			n.system.Root.Send(pid, session.Wake{})
 		}
 		if !sleep(ctx, n.DueEvery) {
 			return
