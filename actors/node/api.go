@@ -112,6 +112,13 @@ func (n *Node) DecideSetup(ctx context.Context, id, runtimeID string, kind kerne
 	})
 }
 
+// AbandonSuspension gives a question up, whatever the status of the session.
+func (n *Node) AbandonSuspension(ctx context.Context, id, suspensionID string) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {
+		return session.ChangeStatus{Kind: kernel.AbandonSuspension, SuspensionID: suspensionID, Reply: reply}
+	})
+}
+
 // View reads a session, also while a turn runs.
 func (n *Node) View(ctx context.Context, id string) (View, error) {
 	return n.view(ctx, id, session.Read{})

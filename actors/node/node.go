@@ -50,6 +50,8 @@ type Config struct {
 	Name      string        // of the node; fresh at every start of the process
 	IdleAfter time.Duration // passivation of a session nobody uses
 	DueEvery  time.Duration // between two due scans
+	// SuspensionTTL is how long a question to the player waits: 0 seven days, below 0 for ever.
+	SuspensionTTL time.Duration
 	NewID     func() string // UUIDv7
 	// OwnerAlive says whether an activation on another node still lives; nil means no other node lives.
 	OwnerAlive func(kernel.Owner) bool
@@ -189,7 +191,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	a = activation{id: id}
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
-		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
+		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
 		Turn: func(e kernel.StartTurn) *actor.Props {
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},

@@ -29,6 +29,10 @@ type Deps struct {
 	OwnerAlive func(kernel.Owner) bool
 	// Validate asks plugin form validators about the answers of a command.
 	Validate func(ctx context.Context, view projections.State, cmd kernel.Command) []kernel.Issue
+	// OutOfDate says why the code that is installed now cannot go on with a suspension, "" when it can; nil: it always can.
+	OutOfDate func(view projections.State, suspensionID string) string
+	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
+	SuspensionTTL time.Duration
 	// Turn gives the actor that runs an execution. It tells its parent kernel.Progress and kernel.TurnEnded.
 	Turn      func(kernel.StartTurn) *actor.Props
 	CancelMsg func(reason string) any // what cancels a turn actor, also a job's
@@ -141,7 +145,7 @@ func (s *session) Receive(c actor.Context) {
 		c.Respond(Received{})
 		t := s.token(m.Reply)
 		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{
-			Kind: m.Kind, Runtime: m.Runtime, JobID: m.JobID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
+			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
 		}})
 	case StopTurn:
 		c.Respond(Received{})
@@ -195,7 +199,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 		return
 	}
 	var effects []kernel.Effect
-	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady}, in)
+	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, SuspensionTTL: s.SuspensionTTL}, in)
 	s.run(c, effects)
 	if _, ok := in.(kernel.Recovered); ok {
 		s.Log.Debug("session taken up", "session", s.SessionID, "version", s.state.Hot.Version)

@@ -14,12 +14,13 @@ type Submit struct {
 
 // ChangeStatus changes the session itself; answered like Submit.
 type ChangeStatus struct {
-	Kind    kernel.ChangeKind
-	Runtime string // of a setup decision
-	JobID   string // of a change of a job
-	SeatID  string
-	Run     *kernel.ManualJob
-	Reply   func(kernel.Answer)
+	Kind         kernel.ChangeKind
+	Runtime      string // of a setup decision
+	SuspensionID string // that is given up
+	JobID        string // of a change of a job
+	SeatID       string
+	Run          *kernel.ManualJob
+	Reply        func(kernel.Answer)
 }
 
 // StopTurn is the player's stop; answered like Submit.

@@ -66,6 +66,14 @@ func (s *session) append(c actor.Context, a kernel.Append) {
 // settle asks validators, which are plugin code, outside of Receive. A command that answers nothing has nothing to ask.
 func (s *session) settle(c actor.Context, cmd kernel.Command) {
 	self, root, ctx, view := c.Self(), c.ActorSystem().Root, s.ctx, s.state.Hot
+	if cmd.Type == kernel.ResumeSuspension {
+		settled := kernel.Settled{ExecutionID: cmd.ExecutionID}
+		if s.OutOfDate != nil {
+			settled.OutOfDate = s.OutOfDate(view, cmd.SuspensionID)
+		}
+		c.Send(self, input{settled})
+		return
+	}
 	if !slices.ContainsFunc(cmd.Actions, func(a projections.Action) bool { return a.Interaction != nil }) {
 		c.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID}})
 		return

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pkg/errors"
 
@@ -43,6 +44,7 @@ type appConfig struct {
 	backend           string // sqlite | memory
 	model             model.Provider
 	instructionLocale string
+	suspensionTTL     time.Duration
 	log               *slog.Logger
 	// wrapStore, if any, stands between the node and its log, to measure it.
 	wrapStore func(events.Store) events.Store
@@ -118,7 +120,7 @@ func openApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	}()
 	a.node = node.Start(node.Config{
 		Store: a.store, Blobs: blobs, Snapshots: a.reads, Due: a.reads, Model: c.model,
-		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, Log: c.log,
+		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Log: c.log,
 	})
 	return a, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/covel/covel/gateway/llm"
 	"github.com/covel/covel/gateway/play"
 	"github.com/covel/covel/gateway/web"
+	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/registry"
 )
@@ -29,6 +31,7 @@ const drainTimeout = 10 * time.Second
 func serverFlags(c *cobra.Command) {
 	c.Flags().String("store", "", "where the log is kept: sqlite or memory (STORE_BACKEND; default sqlite)")
 	c.Flags().String("instruction-locale", "", "language of instructions to the model, zh or en (default: the session's)")
+	c.Flags().Int64("suspension-ttl-ms", commit.DefaultSuspensionTTL.Milliseconds(), "how long a question of a suspended run waits for the player, in milliseconds; 0 or less: for ever")
 	c.Flags().Bool("verbose", false, "log what happens, not only what goes wrong")
 	modelFlags(c)
 }
@@ -59,12 +62,21 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 		return serverConfig{}, err
 	}
 	locale, _ := c.Flags().GetString("instruction-locale")
+	ttl, _ := c.Flags().GetInt64("suspension-ttl-ms")
 	return serverConfig{
 		addr: addr, info: info, done: models.Close,
 		appConfig: appConfig{
-			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, log: newLog(c),
+			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), log: newLog(c),
 		},
 	}, nil
+}
+
+// suspensionTTL reads the flag: 0 or less is for ever, and more than a time.Duration holds too.
+func suspensionTTL(ms int64) time.Duration {
+	if ms <= 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return -1
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 func storeBackend(c *cobra.Command) string {

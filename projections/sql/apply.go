@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/pkg/errors"
 
@@ -169,8 +170,21 @@ func (p *projector) save() error {
 			id, f.Session().UpdatedAt.UnixMicro(), open, b); err != nil {
 			return errors.Wrapf(err, "write session %s", id)
 		}
+		if err := p.saveExpiry(id, f.NextExpiry()); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// saveExpiry keeps when the first suspension of a session expires.
+func (p *projector) saveExpiry(id string, at time.Time) error {
+	query, args := `DELETE FROM expiries WHERE session = ?`, []any{id}
+	if !at.IsZero() {
+		query, args = `INSERT OR REPLACE INTO expiries (session, at) VALUES (?, ?)`, []any{id, at.UnixMicro()}
+	}
+	_, err := p.tx.ExecContext(p.ctx, query, args...)
+	return errors.Wrapf(err, "write when suspensions of session %s expire", id)
 }
 
 // Forget removes a deleted session from the tables, for good: events of it that are still on their way change nothing. An
@@ -181,7 +195,7 @@ func (m *ReadModels) Forget(ctx context.Context, sessionID string) error {
 	m.known = nil
 	return m.tx(ctx, func(tx *sql.Tx) error {
 		for _, q := range []string{
-			`DELETE FROM sessions WHERE id = ?`, `DELETE FROM messages WHERE session = ?`, `DELETE FROM parked WHERE session = ?`,
+			`DELETE FROM sessions WHERE id = ?`, `DELETE FROM expiries WHERE session = ?`, `DELETE FROM messages WHERE session = ?`, `DELETE FROM parked WHERE session = ?`,
 			`DELETE FROM snapshots WHERE session = ?`, `INSERT OR IGNORE INTO forgotten (session) VALUES (?)`,
 		} {
 			if _, err := tx.ExecContext(ctx, q, sessionID); err != nil {

@@ -19,17 +19,19 @@ import (
 )
 
 // schemaVersion names the tables; another version, or other folds, starts over.
-const schemaVersion = "1/" + projections.Fingerprint
+const schemaVersion = "2/" + projections.Fingerprint
 
 // tables are dropped and made anew when the meaning of their rows has changed. Of checkpoint every version must be able to
 // read the column schema.
-var tables = []string{"checkpoint", "sessions", "messages", "parked", "forgotten", "snapshots"}
+var tables = []string{"checkpoint", "sessions", "expiries", "messages", "parked", "forgotten", "snapshots"}
 
 const schema = `
 CREATE TABLE IF NOT EXISTS checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), schema TEXT NOT NULL, log_id TEXT NOT NULL, position INTEGER NOT NULL, last_id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, open INTEGER NOT NULL, fold BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions (updated_at DESC);
 CREATE INDEX IF NOT EXISTS sessions_due ON sessions (open) WHERE open = 1;
+CREATE TABLE IF NOT EXISTS expiries (session TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS expiries_due ON expiries (at);
 CREATE TABLE IF NOT EXISTS messages (session TEXT NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (session, version)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS parked (session TEXT PRIMARY KEY, position INTEGER NOT NULL, error TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS forgotten (session TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -149,15 +151,16 @@ func (m *ReadModels) tx(ctx context.Context, f func(*sql.Tx) error) error {
 	return errors.Wrap(tx.Commit(), "commit")
 }
 
-// Due gives the sessions in which an execution or a job was open when they were projected. A parked session is not due: nobody can
-// fold it, and to try it again is for an operator.
-func (m *ReadModels) Due(ctx context.Context, _ time.Time) ([]string, error) {
-	ids, err := m.ids(ctx, `SELECT id FROM sessions WHERE open = 1 AND id NOT IN (SELECT session FROM parked) ORDER BY id`)
+// Due gives the sessions in which an execution or a job was open when they were projected, and those in which a suspension
+// has expired by now. A parked session is not due: nobody can fold it, and to try it again is for an operator.
+func (m *ReadModels) Due(ctx context.Context, now time.Time) ([]string, error) {
+	ids, err := m.ids(ctx, `SELECT id FROM (SELECT id FROM sessions WHERE open = 1 UNION SELECT session FROM expiries WHERE at <= ?)
+		WHERE id NOT IN (SELECT session FROM parked) ORDER BY id`, now.UnixMicro())
 	return ids, errors.Wrap(err, "read due sessions")
 }
 
-func (m *ReadModels) ids(ctx context.Context, query string) ([]string, error) {
-	rows, err := m.read.QueryContext(ctx, query)
+func (m *ReadModels) ids(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := m.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
