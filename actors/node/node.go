@@ -52,7 +52,7 @@ type Config struct {
 	DueEvery  time.Duration // between two due scans
 	// SuspensionTTL is how long a question to the player waits: 0 seven days, below 0 for ever.
 	SuspensionTTL time.Duration
-	NewID     func() string // UUIDv7
+	NewID         func() string // UUIDv7
 	// OwnerAlive says whether an activation on another node still lives; nil means no other node lives.
 	OwnerAlive func(kernel.Owner) bool
 	Log        *slog.Logger

@@ -76,9 +76,9 @@ type actionRequest struct {
 func readCommand(c command) (kernel.Command, *Problem) {
 	var out kernel.Command
 	switch c.Type {
-	case kernel.StartSession, kernel.SubmitActions, kernel.RetryTurn:
+	case kernel.StartSession, kernel.SubmitActions, kernel.RetryTurn, kernel.ResumeSuspension:
 	default:
-		return out, problem("unknown_type", "unknown type %q; there are start_session, submit_actions and retry_turn", clip(c.Type))
+		return out, problem("unknown_type", "unknown type %q; there are start_session, submit_actions, retry_turn and resume_suspension", clip(c.Type))
 	}
 	if c.RequestID == "" {
 		return out, problem("request_id_required", "requestId is missing: choose one for each request, and send the same one again to repeat it")
@@ -89,12 +89,19 @@ func readCommand(c command) (kernel.Command, *Problem) {
 	out = kernel.Command{RequestID: c.RequestID, Type: c.Type, Base: c.Base}
 	body := map[string]any{"type": c.Type}
 	var payload actionsPayload
-	if c.Type == kernel.SubmitActions {
+	switch c.Type {
+	case kernel.ResumeSuspension:
+		if p := readResume(c.Payload, &out, body); p != nil {
+			return out, p
+		}
+	case kernel.SubmitActions:
 		if p := decodeStrict(c.Payload, &payload, "payload"); p != nil {
 			return out, p
 		}
-	} else if p := decodeStrict(orEmpty(c.Payload), &struct{}{}, "payload"); p != nil {
-		return out, p
+	default:
+		if p := decodeStrict(orEmpty(c.Payload), &struct{}{}, "payload"); p != nil {
+			return out, p
+		}
 	}
 	for i, a := range payload.Actions {
 		if utf8.RuneCountInString(a.Text) > kernel.MaxText {

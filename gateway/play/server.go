@@ -80,6 +80,9 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("GET /api/sessions/{id}/runtime-jobs", s.jobs)
 	mux.HandleFunc("POST /api/sessions/{id}/runtime-jobs/{job}/cancel", s.cancelJob)
 	mux.HandleFunc("POST /api/sessions/{id}/runtime-jobs/{job}/retry", s.retryJob)
+	mux.HandleFunc("GET /api/sessions/{id}/suspensions", s.suspensions)
+	mux.HandleFunc("POST /api/sessions/{id}/suspensions/{suspension}/resume", s.resume)
+	mux.HandleFunc("DELETE /api/sessions/{id}/suspensions/{suspension}", s.abandon)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -394,10 +397,11 @@ func (s *server) problem(err error) *Problem {
 
 func statusOf(code string) int {
 	switch code {
-	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "runtime_job_not_found", "plugin_not_active":
+	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "suspension_not_found", "runtime_job_not_found", "plugin_not_active":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
-		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required":
+		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required",
+		"suspension_closed", "suspension_claimed", "suspension_out_of_date":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":
 		return http.StatusServiceUnavailable
@@ -405,7 +409,7 @@ func statusOf(code string) int {
 		return http.StatusTooManyRequests
 	case "frame_too_large":
 		return http.StatusRequestEntityTooLarge
-	case "internal", "session_unreadable":
+	case "internal", "session_unreadable", "resume_failed":
 		return http.StatusInternalServerError
 	case "origin_not_allowed", "host_not_allowed":
 		return http.StatusForbidden

@@ -109,6 +109,8 @@ func (s *step) pump() {
 			return
 		case s.dead() && (s.closeOpen || len(s.Queue) > 0):
 			s.closeDead()
+		case s.expired():
+			s.expire()
 		case s.Opening && s.Hot.Session.Status != projections.StatusActive:
 			s.Opening = false
 		case s.Opening:
