@@ -14,6 +14,7 @@ import (
 	"github.com/covel/covel/actors/runtime"
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/commit"
 	kernelsession "github.com/covel/covel/kernel/session"
 	kernel "github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
@@ -213,6 +214,7 @@ func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
 	t.done = true
 	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
 	ended.Digests = t.frozen.Digests()
+	ended.DimensionProvider = commit.DimensionProvider(t.frozen.Active)
 	c.Send(c.Parent(), ended)
 	c.Stop(c.Self())
 }

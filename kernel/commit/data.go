@@ -21,7 +21,7 @@ type record struct {
 
 // record gives the live record: what the commit wrote, else what the session has.
 func (w *writer) record(namespace, key string) record {
-	if r, ok := w.records[recordKey{w.run.PluginID, namespace, key}]; ok {
+	if r, ok := w.stand.records[recordKey{w.run.PluginID, namespace, key}]; ok {
 		return r
 	}
 	rec, _ := w.planner.in.State.PluginData.Get(w.run.PluginID, namespace, key)
@@ -35,13 +35,18 @@ func (w *writer) data(p sdk.Proposal) error {
 	if err != nil {
 		return err
 	}
+	for _, wr := range writes { // what operations come to was in no payload
+		if err := w.media("value of "+wr.Namespace+"/"+wr.Key, wr.Value); err != nil {
+			return err
+		}
+	}
 	ev := &eventsv1.PluginDataChanged{PluginId: w.run.PluginID}
 	for _, wr := range writes {
 		next := record{wr.Value, w.record(wr.Namespace, wr.Key).revision + 1}
 		if string(wr.Value) == "null" {
 			next.value = nil
 		}
-		w.records[recordKey{w.run.PluginID, wr.Namespace, wr.Key}] = next
+		w.stand.records[recordKey{w.run.PluginID, wr.Namespace, wr.Key}] = next
 		ev.Changes = append(ev.Changes, &eventsv1.PluginDataChange{
 			Namespace: wr.Namespace, Key: wr.Key, Removed: next.value == nil, Value: next.value, Revision: next.revision,
 		})

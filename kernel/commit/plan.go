@@ -3,19 +3,14 @@
 package commit
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
-	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
@@ -36,6 +31,8 @@ type In struct {
 	SuspensionTTL time.Duration
 	// Topics may be emitted: an active plugin declares them.
 	Topics map[string]bool
+	// DimensionProvider is the one plugin that provides world.dimensions@1, "" when there is none or more than one.
+	DimensionProvider string
 }
 
 // Fact is one event to append, with the run that asked for it.
@@ -63,37 +60,26 @@ const (
 )
 
 // Plan checks every proposal in execution order and gives the events of the commit (seed: turn-pipeline.txt, "Atomic
-// boundary of a commit"). A refused write of an auxiliary run beside a committed story drops that run and what needs it;
-// any other refused write fails the execution.
+// boundary of a commit"). A run, the calls below it and its operations are a unit: all of it is written, or nothing. A
+// refused unit beside a committed story is dropped with what depends on it; any other refusal fails the execution.
 func Plan(in In) Out {
 	if out, failed := resumeFailure(in); failed {
 		return out
 	}
+	in.Results = slices.DeleteFunc(slices.Clone(in.Results), func(r turn.Result) bool { return r.Seed }) // committed before
 	if out, failed := storyFailure(in); failed {
 		return out
 	}
 	p := newPlanner(in)
 	for _, r := range in.Results {
-		if !r.Committable() && r.Status != turn.Suspended {
-			continue
+		refusal := p.unit(r)
+		switch {
+		case refusal == nil:
+		case p.droppable(r):
+			p.drop(r, refusal)
+		default:
+			return blame(in, r, refusal)
 		}
-		if up := p.droppedNeed(r); up != "" {
-			why := fmt.Sprintf("needs %s, whose writes were refused", up)
-			if !p.droppable(r) {
-				return blame(in, r, r.RuntimeID+" "+why)
-			}
-			p.dropped[r.RuntimeID] = why
-			continue
-		}
-		facts, err := p.take(r)
-		if err == nil {
-			p.facts = append(p.facts, facts...)
-			continue
-		}
-		if !p.droppable(r) {
-			return blame(in, r, fmt.Sprintf("%s: %v", r.RuntimeID, err))
-		}
-		p.dropped[r.RuntimeID] = err.Error()
 	}
 	return p.finish()
 }
@@ -101,17 +87,37 @@ func Plan(in In) Out {
 type planner struct {
 	in       In
 	hasStory bool
-	world    sdk.World
-	records  records
+	stand    stand
 	facts    []Fact
 	dropped  map[string]string // runtime id → why
 
 	suspended []suspended         // runs that wait for the player
 	session   projections.Session // the clock as the commit goes
+
+	verdicts verdicts
+	gone     map[string]bool // ids of runs and operations that do not commit
+	ops      []*eventsv1.OperationOutcome
+}
+
+// stand is what a commit has come to so far: what later proposals are held against.
+type stand struct {
+	world      sdk.World
+	records    records
+	dimensions projections.Dimensions
+	media      map[string]bool // files that runs of this execution have stored
+}
+
+// clone is a savepoint: what is written to one does not show in the other.
+func (s stand) clone() stand {
+	s.records, s.media = maps.Clone(s.records), maps.Clone(s.media)
+	return s
 }
 
 func newPlanner(in In) *planner {
-	p := &planner{in: in, session: in.State.Session, world: world.Model(in.State), records: records{}, dropped: map[string]string{}}
+	p := &planner{
+		in: in, session: in.State.Session, dropped: map[string]string{}, verdicts: verdicts{}, gone: map[string]bool{},
+		stand: stand{world: world.Model(in.State), records: records{}, dimensions: in.State.Dimensions, media: map[string]bool{}},
+	}
 	for _, r := range in.Results {
 		p.hasStory = p.hasStory || (r.Story && r.Status == turn.Succeeded)
 	}
@@ -119,7 +125,7 @@ func newPlanner(in In) *planner {
 }
 
 // storyFailure refuses the commit before any write when a story runtime failed or ended without text. A story that was
-// skipped by its guard or a gate, or waits for the player, is no failure.
+// skipped by its guard or a gate, or that waits for the player, is no failure.
 func storyFailure(in In) (Out, bool) {
 	for _, r := range in.Results {
 		if !r.Story || r.Status == turn.Skipped || r.Status == turn.Suspended {
@@ -135,46 +141,8 @@ func storyFailure(in In) (Out, bool) {
 	return Out{}, false
 }
 
-// droppable says whether a refused write costs only its own run (reference: api-and-protocol.md §4.6).
-func (p *planner) droppable(r turn.Result) bool {
-	return p.hasStory && !r.Story && r.Stage != manifest.Setup
-}
-
-// droppedNeed names the runs of which the run needs one, when all of them were dropped.
-func (p *planner) droppedNeed(r turn.Result) string {
-	for _, group := range r.Needs {
-		kept := func(id string) bool { _, dropped := p.dropped[id]; return !dropped }
-		if len(group) > 0 && !slices.ContainsFunc(group, kept) {
-			return strings.Join(group, ", ")
-		}
-	}
-	return ""
-}
-
-// take gives the facts of a run; of one that waits for the player nothing is written, what it staged is kept with it.
-func (p *planner) take(r turn.Result) ([]Fact, error) {
-	if r.Status == turn.Suspended {
-		return nil, p.suspend(r)
-	}
-	return p.write(r)
-}
-
-// write gives the facts of one run, or the first refusal; a run's writes are all or nothing.
-func (p *planner) write(r turn.Result) ([]Fact, error) {
-	w := writer{planner: p, run: r, world: p.world, records: maps.Clone(p.records)}
-	for i, pr := range r.Proposals {
-		if why, refused := r.Refused[i]; refused {
-			return nil, fmt.Errorf("%s: refused by a hook: %s", pr.Type, why)
-		}
-		if err := w.proposal(pr); err != nil {
-			return nil, fmt.Errorf("%s: %w", pr.Type, err)
-		}
-	}
-	p.world, p.records = w.world, w.records
-	return w.facts, nil
-}
-
 func (p *planner) finish() Out {
+	p.facts = append(p.facts, p.obligation()...)
 	p.facts = append(p.facts, p.seats()...)
 	p.facts = append(p.facts, p.handled()...)
 	next := ""
@@ -193,116 +161,7 @@ func (p *planner) finish() Out {
 	}
 	p.facts = append(p.facts, jobs...)
 	usage := &eventsv1.Usage{}
-	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, usage), Usage: usage, Next: next}
+	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, p.verdicts, usage), Usage: usage, Next: next, Operations: p.ops}
 	p.facts = append(p.facts, Fact{Message: done})
 	return Out{Facts: p.facts, Next: next}
-}
-
-// seats binds new player characters to the primary seat; the first becomes the one it plays, when it plays none (seed:
-// tools.txt, "Duplicate check": "A new player character is bound to the default seat automatically").
-func (p *planner) seats() []Fact {
-	seat, ok := p.in.State.Session.PrimarySeat()
-	if !ok {
-		return nil
-	}
-	bound := len(seat.CharacterIDs)
-	for _, f := range p.facts {
-		up, ok := f.Message.(*eventsv1.CharacterUpserted)
-		if !ok || up.Record.Type != world.PlayerType || p.hasPlayer(up.Record.Id) || slices.Contains(seat.CharacterIDs, up.Record.Id) {
-			continue
-		}
-		seat.CharacterIDs = append(slices.Clone(seat.CharacterIDs), up.Record.Id)
-		if seat.CurrentCharacterID == "" {
-			seat.CurrentCharacterID = up.Record.Id
-		}
-	}
-	if len(seat.CharacterIDs) == bound {
-		return nil
-	}
-	return []Fact{{Message: &eventsv1.SeatChanged{Seat: &eventsv1.Seat{
-		Id: seat.ID, Name: seat.Name, Role: seat.Role, Control: seat.Control, CharacterIds: seat.CharacterIDs,
-		CurrentCharacterId: seat.CurrentCharacterID, Primary: seat.Primary,
-	}}}}
-}
-
-// hasPlayer says whether the session had this player character before the commit, or a seat plays it.
-func (p *planner) hasPlayer(id string) bool {
-	c, known := p.in.State.Characters.Find(id)
-	return known && c.Type == world.PlayerType || slices.ContainsFunc(p.in.State.Session.Seats, func(s projections.Seat) bool {
-		return slices.Contains(s.CharacterIDs, id)
-	})
-}
-
-// outcomes tells how each run ended and adds up what they cost. Errors come from anywhere, so their text is made clean.
-func outcomes(results []turn.Result, dropped map[string]string, total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
-	var out []*eventsv1.RuntimeOutcome
-	for _, r := range results {
-		u := &eventsv1.Usage{
-			InputTokens: uint64(r.Usage.InputTokens), OutputTokens: uint64(r.Usage.OutputTokens),
-			CachedInputTokens: uint64(r.Usage.CachedInputTokens), ModelCalls: uint32(r.Usage.ModelCalls), ToolCalls: uint32(r.Usage.ToolCalls),
-		}
-		total.InputTokens += u.InputTokens
-		total.OutputTokens += u.OutputTokens
-		total.CachedInputTokens += u.CachedInputTokens
-		total.ModelCalls += u.ModelCalls
-		total.ToolCalls += u.ToolCalls
-		o := &eventsv1.RuntimeOutcome{
-			RuntimeId: r.RuntimeID, PluginId: r.PluginID, RunId: r.RunID, Status: string(r.Status), StopReason: r.StopReason,
-			SkipReason: errorText(r.SkipReason), Error: errorText(r.Error), Usage: u, Finalizer: r.Finalizer,
-		}
-		if why, ok := dropped[r.RuntimeID]; ok {
-			o.Status, o.Error, o.Dropped = string(turn.Failed), errorText(why), true
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-// blame fails the execution because of one run, whose try it was.
-func blame(in In, r turn.Result, message string) Out {
-	in.Results = slices.Clone(in.Results)
-	for i := range in.Results {
-		if in.Results[i].RunID == r.RunID {
-			in.Results[i].Status, in.Results[i].Error = turn.Failed, message
-		}
-	}
-	return Failure(in, ReasonProposal, message)
-}
-
-// Failure gives the events of an execution that writes nothing of its own. A failed try of a setup runtime uses up an
-// attempt all the same (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
-func Failure(in In, reason, message string) Out {
-	usage := &eventsv1.Usage{}
-	message = errorText(message)
-	ev := &eventsv1.ExecutionFailed{
-		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
-		Outcomes: outcomes(in.Results, nil, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
-	}
-	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
-}
-
-// Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that
-// died with its process uses one for each setup runtime that was due.
-func Abort(in In, reason string) Out {
-	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results)}
-	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
-}
-
-// Draft keeps the prose of a story that did not commit, whole or partial; nil when there is none. What other runs wrote
-// was never meant for the player.
-func Draft(results []turn.Result) []byte {
-	for _, r := range results {
-		if !r.Story {
-			continue
-		}
-		prose := r.Draft
-		if prose == "" {
-			prose = StoryText(r.Segments)
-		}
-		if prose = text.Clean(prose); prose != "" {
-			b, _ := json.Marshal(map[string]string{"text": prose}) // of strings: cannot fail
-			return b
-		}
-	}
-	return nil
 }

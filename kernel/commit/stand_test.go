@@ -142,6 +142,29 @@ func tell(f Fact) string {
 			line += fmt.Sprintf(" r%d", c.Revision)
 		}
 		return line
+	case *eventsv1.DimensionsInitialized:
+		line := "dimensions of " + m.PluginId
+		for _, d := range m.Dimensions {
+			line += fmt.Sprintf(" %s=%s v%d", d.Id, d.Value, d.Version)
+		}
+		return line
+	case *eventsv1.DimensionsUpdated:
+		line := "values"
+		for _, v := range m.Values {
+			line += fmt.Sprintf(" %s=%s v%d", v.Id, v.Value, v.Version)
+		}
+		if r := m.Receipt; r != nil {
+			line += fmt.Sprintf(" %s %s turn %d of %s v%d read", r.Status, r.Source.ResultId, r.Source.TurnNumber, r.SourceTurnId, r.Version)
+			for _, v := range r.ReadVersions {
+				line += fmt.Sprintf(" %s@%d", v.Id, v.Version)
+			}
+			for _, d := range r.Definitions {
+				line += " rule " + d.Definition.UpdateRule
+			}
+		}
+		return line
+	case *eventsv1.AssetGenerated:
+		return fmt.Sprintf("asset %.4s %s %s %d %s by %s", m.Ref.Id, m.Modality, m.Ref.Mime, m.Ref.Size, m.Meta, m.RuntimeId)
 	case *eventsv1.CharacterSchemaSet:
 		return fmt.Sprintf("schema v%d %v %s", m.Version, m.Types, m.Attributes)
 	case *eventsv1.CharacterUpserted:
@@ -205,6 +228,9 @@ func outcomesOf(out Out) []string {
 		line := o.RuntimeId + " " + o.Status
 		if o.Dropped {
 			line += " dropped"
+		}
+		if len(o.LostReads) > 0 {
+			line += fmt.Sprint(" lost ", o.LostReads)
 		}
 		if o.Error != "" {
 			line += ": " + o.Error

@@ -17,12 +17,11 @@ import (
 	"github.com/covel/covel/worlds"
 )
 
-// writer gathers the facts of one run. Its world and records become the planner's only when the whole run is accepted.
+// writer gathers the facts of one run. Its stand becomes the planner's only when the whole run is accepted.
 type writer struct {
 	planner *planner
 	run     turn.Result
-	world   sdk.World
-	records records
+	stand   stand
 	facts   []Fact
 	row     *eventsv1.MessageAppended // the run's row of the conversation, once it has one
 	told    bool                      // the run has appended its story
@@ -30,6 +29,9 @@ type writer struct {
 
 // proposal checks one proposal and gives its event. The event holds the result, not the operation.
 func (w *writer) proposal(p sdk.Proposal) error {
+	if err := w.media("payload", p.Payload); err != nil {
+		return err
+	}
 	switch p.Type {
 	case sdk.NarrativeAppend{}.ProposalType():
 		return w.narrative(p.Payload)
@@ -48,6 +50,12 @@ func (w *writer) proposal(p sdk.Proposal) error {
 		return w.worldModel(p)
 	case sdk.LorebookUpsert{}.ProposalType():
 		return w.lorebook(p.Payload)
+	case sdk.DimensionInitialize{}.ProposalType():
+		return w.initialize(p.Payload)
+	case sdk.DimensionUpdate{}.ProposalType():
+		return w.dimensions(p.Payload)
+	case sdk.AssetGenerate{}.ProposalType():
+		return w.asset(p.Payload)
 	}
 	return fmt.Errorf("unknown proposal type %q", p.Type)
 }
@@ -87,7 +95,7 @@ func (w *writer) narrative(payload json.RawMessage) error {
 		}
 		seg := &eventsv1.Segment{Kind: s.Kind, Text: strings.TrimSpace(s.Text), Speaker: s.Speaker}
 		if s.Speaker != "" {
-			if r := sdk.ResolveCharacter(w.world.Characters, s.Speaker, false); r.Found() {
+			if r := sdk.ResolveCharacter(w.stand.world.Characters, s.Speaker, false); r.Found() {
 				seg.CharacterId = r.Character.ID
 				if !slices.Contains(ev.Presence, seg.CharacterId) {
 					ev.Presence = append(ev.Presence, seg.CharacterId)
@@ -189,7 +197,7 @@ func (w *writer) event(payload json.RawMessage) error {
 }
 
 func (w *writer) worldModel(p sdk.Proposal) error {
-	next, err := world.Apply(w.world, p)
+	next, err := world.Apply(w.stand.world, p)
 	if err != nil {
 		return err
 	}
@@ -207,7 +215,7 @@ func (w *writer) worldModel(p sdk.Proposal) error {
 		c, _ := sdk.CharacterByID(next.Characters, up.ID)
 		w.add(&eventsv1.CharacterUpserted{Record: CharacterRecord(c)})
 	}
-	w.world = next
+	w.stand.world = next
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (s *step) endExecution() {
 	}
 	in := commit.In{
 		State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Deferred: s.Ended.Deferred, Topics: s.Ended.Topics,
-		Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL,
+		Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL, DimensionProvider: s.Ended.DimensionProvider,
 	}
 	var out commit.Out
 	switch {

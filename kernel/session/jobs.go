@@ -266,7 +266,7 @@ func (s *step) outcome(j projections.Job, l *LiveJob) ([]commit.Fact, projection
 	l.Live, _ = l.Commit()
 	in := commit.In{
 		State: s.Hot, Pack: l.Ended.Pack, Execution: exec, Results: l.Ended.Results, Deferred: l.Ended.Deferred, Topics: l.Ended.Topics,
-		Digests: l.Ended.Digests,
+		Digests: l.Ended.Digests, DimensionProvider: l.Ended.DimensionProvider,
 	}
 	started := s.started(exec.ID, commit.OriginBackground, "")
 	started.LogicalTurn, started.LogicalTurnId, started.SourceTurnId, started.JobId = j.LogicalTurn, exec.LogicalTurnID, j.SourceTurnID, j.ID

@@ -184,4 +184,6 @@ type TurnEnded struct {
 	Stale       string // of a job: why it could not be started at all
 	// Digests of the code that ran, by plugin.
 	Digests map[string]string
+	// DimensionProvider is the one plugin that provides world.dimensions@1, "" when there is none or more than one.
+	DimensionProvider string
 }

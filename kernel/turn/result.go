@@ -94,6 +94,8 @@ type Result struct {
 	// Operations are writes of other plugins that this run staged through write services, in order. They follow the run's
 	// commit unit (seed: turn-pipeline.txt, "Write-service operations commit in this transaction too").
 	Operations []Operation
+	// Media are the files the run has stored, through the host and nothing else. The session may refer to them from here on.
+	Media []sdk.MediaRef
 	// Nested are the results of recursive calls of this run; they are committed before it, with it.
 	Nested []Result
 	// Subagents are the runs of sub-agents this run started. They have no commit unit; they count for usage and faults.

@@ -1,0 +1,62 @@
+package commit
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/covel/covel/kernel/text"
+	"github.com/covel/covel/kernel/turn"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
+)
+
+// blame fails the execution because of one run, whose try it was.
+func blame(in In, r turn.Result, refusal *Refusal) Out {
+	message := refusal.blames(r)
+	in.Results = slices.Clone(in.Results)
+	for i := range in.Results {
+		if in.Results[i].RunID == r.RunID {
+			in.Results[i].Status, in.Results[i].Error = turn.Failed, message
+		}
+	}
+	return failure(in, ReasonProposal, message, verdicts{r.RunID: {refusal: refusal}})
+}
+
+// Failure gives the events of an execution that writes nothing of its own. A failed try of a setup runtime uses up an
+// attempt all the same (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
+func Failure(in In, reason, message string) Out { return failure(in, reason, message, nil) }
+
+func failure(in In, reason, message string, v verdicts) Out {
+	usage := &eventsv1.Usage{}
+	message = errorText(message)
+	ev := &eventsv1.ExecutionFailed{
+		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
+		Outcomes: outcomes(in.Results, nil, v, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
+	}
+	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
+}
+
+// Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that
+// died with its process uses one for each setup runtime that was due.
+func Abort(in In, reason string) Out {
+	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results)}
+	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
+}
+
+// Draft keeps the prose of a story that did not commit, whole or partial; nil when there is none. What other runs wrote
+// was never meant for the player.
+func Draft(results []turn.Result) []byte {
+	for _, r := range results {
+		if !r.Story {
+			continue
+		}
+		prose := r.Draft
+		if prose == "" {
+			prose = StoryText(r.Segments)
+		}
+		if prose = text.Clean(prose); prose != "" {
+			b, _ := json.Marshal(map[string]string{"text": prose}) // of strings: cannot fail
+			return b
+		}
+	}
+	return nil
+}
