@@ -45,11 +45,15 @@ func (l Limits) deadline() time.Duration {
 // attempt that is still allowed fits into the time left (fault case BL-04: a silent model used up the time of the retry). An
 // explicit limit of a whole call is taken as it is.
 func (m *machine) limits(stream bool, after time.Duration) model.Limits {
-	l, left := m.s.Config.Limits, m.s.Left
-	attempts := time.Duration(1 + max(m.s.Config.Retry.MaxRetries-m.s.Call.Retries, 0))
+	l := m.s.Config.Limits
+	attempts := 1 + max(m.s.Config.Retry.MaxRetries-m.s.Call.Retries, 0)
+	free := m.s.Left - after - FinalizerNeeds
+	for n := range attempts {
+		free -= Backoff(m.s.Call.Attempt + n)
+	}
 	cut := func(d time.Duration) time.Duration {
-		if left > 0 {
-			d = min(d, (left-after-FinalizerNeeds)/attempts)
+		if m.s.Left > 0 {
+			d = min(d, free/time.Duration(attempts))
 		}
 		return max(d, MinSilence)
 	}
@@ -61,6 +65,21 @@ func (m *machine) limits(stream bool, after time.Duration) model.Limits {
 	}
 	share := l.deadline() / time.Duration(1+m.s.Config.Retry.MaxRetries)
 	return model.Limits{Call: cut(max(min(share, maxDefaultCall), minDefaultCall))}
+}
+
+// Waits before a further attempt of a call.
+const (
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 8 * time.Second
+)
+
+// Backoff is how long an attempt waits at most beyond what the provider asked for: twice as long each time, nothing before
+// the first one. The actor takes a random part of it, so that sessions that failed together do not come back together.
+func Backoff(attempt int) time.Duration {
+	if attempt <= 1 {
+		return 0
+	}
+	return min(firstBackoff<<min(attempt-2, 8), maxBackoff)
 }
 
 func orDuration(d, other time.Duration) time.Duration {

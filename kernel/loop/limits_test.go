@@ -22,20 +22,20 @@ func TestLimitsLeaveRoomForTheRetries(t *testing.T) {
 	}{
 		"unknown time":           {manifest.Agent{MaxRetries: 1}, true, 0, 0, 0, model.Limits{FirstToken: 120 * s, Idle: 120 * s}},
 		"much time":              {manifest.Agent{MaxRetries: 1}, true, 600 * s, 0, 0, model.Limits{FirstToken: 120 * s, Idle: 120 * s}},
-		"the default deadline":   {manifest.Agent{MaxRetries: 1}, true, 180 * s, 0, 0, model.Limits{FirstToken: 88500 * time.Millisecond, Idle: 88500 * time.Millisecond}},
-		"five retries":           {manifest.Agent{MaxRetries: 5}, true, 180 * s, 0, 0, model.Limits{FirstToken: 29500 * time.Millisecond, Idle: 29500 * time.Millisecond}},
-		"the last attempt":       {manifest.Agent{MaxRetries: 5}, true, 63 * s, 5, 0, model.Limits{FirstToken: 60 * s, Idle: 60 * s}},
-		"a wait before it":       {manifest.Agent{MaxRetries: 1}, true, 63 * s, 1, 20 * s, model.Limits{FirstToken: 40 * s, Idle: 40 * s}},
-		"written limits are cut": {manifest.Agent{MaxRetries: 1, FirstTokenMs: 500_000, IdleMs: 7000}, true, 63 * s, 0, 0, model.Limits{FirstToken: 30 * s, Idle: 7 * s}},
+		"the default deadline":   {manifest.Agent{MaxRetries: 1}, true, 180 * s, 0, 0, model.Limits{FirstToken: 88250 * time.Millisecond, Idle: 88250 * time.Millisecond}},
+		"five retries":           {manifest.Agent{MaxRetries: 5}, true, 180 * s, 0, 0, model.Limits{FirstToken: 26916666666, Idle: 26916666666}},
+		"the last attempt":       {manifest.Agent{MaxRetries: 5}, true, 71 * s, 5, 0, model.Limits{FirstToken: 60 * s, Idle: 60 * s}},
+		"a wait before it":       {manifest.Agent{MaxRetries: 1}, true, 63500 * time.Millisecond, 1, 20 * s, model.Limits{FirstToken: 40 * s, Idle: 40 * s}},
+		"written limits are cut": {manifest.Agent{MaxRetries: 1, FirstTokenMs: 500_000, IdleMs: 7000}, true, 63500 * time.Millisecond, 0, 0, model.Limits{FirstToken: 30 * s, Idle: 7 * s}},
 		"hardly any time":        {manifest.Agent{MaxRetries: 1}, true, 3 * s, 0, 0, model.Limits{FirstToken: s, Idle: s}},
 		"whole":                  {manifest.Agent{MaxRetries: 1}, false, 180 * s, 0, 0, model.Limits{Call: 60 * s}},
-		"whole, three retries":   {manifest.Agent{MaxRetries: 3}, false, 180 * s, 0, 0, model.Limits{Call: 44250 * time.Millisecond}},
+		"whole, three retries":   {manifest.Agent{MaxRetries: 3}, false, 180 * s, 0, 0, model.Limits{Call: 43375 * time.Millisecond}},
 		"whole, a short run":     {manifest.Agent{MaxRetries: 1, TimeoutMs: 8000}, false, 0, 0, 0, model.Limits{Call: 5 * s}},
 		"whole, explicit":        {manifest.Agent{MaxRetries: 1, CallTimeoutMs: 170_000}, false, 10 * s, 0, 0, model.Limits{Call: 170 * s}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := NewConfig(manifest.Runtime{Agent: c.agent}, nil, "en")
-			m := machine{s: State{Config: config, Left: c.left, Call: modelCall{Retries: c.retried}}}
+			m := machine{s: State{Config: config, Left: c.left, Call: modelCall{Retries: c.retried, Attempt: c.retried + 1}}}
 			if got := m.limits(c.stream, c.after); got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
