@@ -70,6 +70,20 @@ func (is Interactions) LastAnswered(plugin string) (Interaction, bool) {
 	return is[best], true
 }
 
+// Newest gives the newest answer to any plugin's interaction that is not void.
+func (is Interactions) Newest() (Interaction, bool) {
+	best := -1
+	for i := range is {
+		if is[i].Status == InteractionAnswered && (best < 0 || is[i].Version >= is[best].Version) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return Interaction{}, false
+	}
+	return is[best], true
+}
+
 // trimmed drops the oldest closed interactions above the limit. It may change what is in the slice.
 func (is Interactions) trimmed() Interactions {
 	over := -maxClosedInteractions

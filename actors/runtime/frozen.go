@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"encoding/json"
+
 	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
@@ -23,7 +25,8 @@ type Frozen struct {
 	Declared   map[string]bool // every topic an active plugin declares
 	Hooks      *hook.Set       // of the active plugins; nil when they have none
 	// Only is the one run of a job, nil for an execution that the stages or names decide.
-	Only *turn.Run
+	Only      *turn.Run
+	Contracts map[string]json.RawMessage // public schemas of the active plugins' contracts
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }
@@ -59,6 +62,14 @@ func (f Frozen) Digests() map[string]string {
 		}
 	}
 	return out
+}
+
+// PlayerMessage is the rendered input of this execution, "" when it has none.
+func (f Frozen) PlayerMessage() string {
+	if in := f.Input(); in != nil {
+		return in.Rendered
+	}
+	return ""
 }
 
 // Locale is the content language of the execution: the session's, or that of the moment its run suspended.

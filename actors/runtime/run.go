@@ -37,6 +37,9 @@ func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
 	r.world.Characters = slices.Clone(f.World.Characters) // plugin code gets a list of its own
 	visible := turn.VisibleWrites(start.Upstream)
 	r.world, r.shown = world.Visible(r.world, visible)
+	if start.Exports == nil {
+		r.start.Exports = turn.CommittedInputs(start.Runtime, f.Active, f.State.Exports, f.Contracts)
+	}
 	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, visible, r.reads)
 	r.restore(start.Resumed)
 	return r
@@ -48,7 +51,7 @@ func (r *run) view() *sdk.Runtime {
 	v := &sdk.Runtime{
 		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, PluginID: rt.PluginID, RuntimeID: rt.ID,
 		Locale: r.frozen.Locale(), LogicalTurn: int(r.frozen.Execution.LogicalTurn), Messages: r.plugin.Manifest.MessagesIn(r.frozen.Locale()),
-		World: r.world, PluginData: r.data, Inputs: r.start.Inputs, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
+		World: r.world, PluginData: r.data, Inputs: r.start.Inputs, Exports: r.start.Exports, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
 		NewID: r.newID, Observe: func(part sdk.WorldPart) { r.reads.Note(r.shown[part]...) },
 	}
 	if in := r.frozen.Input(); in != nil {
@@ -60,7 +63,10 @@ func (r *run) view() *sdk.Runtime {
 		v.PlayerMessage, v.PlayerActions, v.TurnNumber = from.PlayerMessage, from.PlayerActions, from.TurnNumber
 		v.ResumeData, v.ResumedFromSuspensionID = from.Answer, from.SuspensionID
 	}
-	if r.start.Event != nil {
+	switch {
+	case r.start.Manual:
+		v.Activation = r.start.Payload
+	case r.start.Event != nil:
 		v.Activation = r.start.Event.Data
 	}
 	interactions := r.frozen.State.Interactions
@@ -116,7 +122,9 @@ func (r *run) prompt() prompt.In {
 		}
 		in.Data = append(in.Data, block)
 	}
-	if r.start.Event != nil {
+	if r.start.Manual {
+		in.Activation = &prompt.Activation{Source: "manual", Payload: r.start.Payload}
+	} else if r.start.Event != nil {
 		in.Activation = &prompt.Activation{Source: "event", Topic: r.start.Event.Topic, Payload: r.start.Event.Data}
 	}
 	for _, up := range r.start.Upstream {
@@ -220,7 +228,9 @@ func (r *run) result(res turn.Result) turn.Result {
 	rt := r.start.Runtime
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
+	res.RecordAs = rt.IO.RecordAs
 	if res.Committable() || res.Status == turn.Suspended {
+		r.reads.Note(r.start.Reads...)
 		res.Reads = r.reads.List()
 	}
 	if res.Status == turn.Suspended && res.Suspension != nil {

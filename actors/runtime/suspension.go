@@ -44,7 +44,7 @@ func (r *run) keep(res turn.Result) turn.Result {
 	s.PluginVersion, s.PluginDigest = r.plugin.Manifest.Version, r.plugin.Manifest.Digest
 	view := r.view()
 	s.Kept = turn.Continuation{
-		Inputs: r.start.Inputs, Event: r.start.Event, PlayerMessage: view.PlayerMessage, PlayerActions: view.PlayerActions,
+		Inputs: r.start.Inputs, Event: r.start.Activation(), PlayerMessage: view.PlayerMessage, PlayerActions: view.PlayerActions,
 	}
 	for _, i := range r.interactions {
 		raw, err := json.Marshal(i.Map())

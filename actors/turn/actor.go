@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -133,6 +134,8 @@ func (t *turn) begin(c actor.Context, m frozen) {
 		Resume:      resume,
 		ExecutionID: t.start.Execution.ID, Phase: t.start.Execution.Phase, LogicalTurn: int(t.start.Execution.LogicalTurn),
 		Session: t.frozen.State.Session, Active: kernel.Awake(t.frozen.Active, t.frozen.State.Suspensions), Asks: asks(t.frozen.Hooks),
+		Targets: t.start.Execution.Targets, Seeds: kernel.SeedsOf(t.frozen.State.Latest, t.start.Execution), SourceTurnID: t.start.Execution.SourceTurnID,
+		Contracts: t.frozen.Contracts, Exports: t.frozen.State.Exports, Interactions: t.frozen.State.Interactions, PlayerMessage: t.frozen.PlayerMessage(),
 		RunID: func(runtimeID string, n int) string { return kernel.RunID(t.start.Execution.ID, runtimeID, n) },
 	})
 	if t.cancelled != "" {
@@ -159,11 +162,25 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 			c.Watch(pid)
 			t.runs[e.Run.RunID] = child{pid, e.Run}
 		case kernel.SkipRun:
+			kind, traced := kernelsession.RuntimeSkipped, trace.RuntimeSkipped
+			if e.Result.Status == kernel.Failed {
+				kind, traced = kernelsession.RuntimeFailed, trace.RuntimeFailed
+			}
 			t.progress(c, kernelsession.Progress{
-				Kind: kernelsession.RuntimeSkipped, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
-				Stage: string(e.Result.Stage), Status: string(kernel.Skipped), SkipReason: e.Result.SkipReason,
+				Kind: kind, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
+				Stage: string(e.Result.Stage), Status: string(e.Result.Status), SkipReason: e.Result.SkipReason, Error: e.Result.Error,
 			})
-			t.Trace.Emit(t.scope(e.Result), trace.RuntimeSkipped, trace.RuntimeEnd{Status: string(kernel.Skipped), SkipReason: e.Result.SkipReason})
+			t.Trace.Emit(t.scope(e.Result), traced, trace.RuntimeEnd{Status: string(e.Result.Status), StopReason: e.Result.StopReason, SkipReason: e.Result.SkipReason, Error: e.Result.Error})
+		case kernel.Report:
+			plugin, _, _ := strings.Cut(e.Diagnostic.RuntimeID, "/")
+			t.progress(c, kernelsession.Progress{
+				Kind: kernelsession.SchedulingHazard, RuntimeID: e.Diagnostic.RuntimeID, PluginID: plugin, Hazard: &e.Diagnostic,
+			})
+			hazard := trace.Hazard{Code: e.Diagnostic.Code, Topic: e.Diagnostic.Data["topic"], RuntimeID: e.Diagnostic.RuntimeID, Message: e.Diagnostic.Message}
+			if with := e.Diagnostic.Data["with"]; with != "" {
+				hazard.Runtimes = []string{with, e.Diagnostic.RuntimeID}
+			}
+			t.Trace.Emit(t.about(), trace.SchedulingHazard, hazard)
 		case kernel.CancelRuns:
 			for _, id := range e.RunIDs {
 				if ch, ok := t.runs[id]; ok {
@@ -171,7 +188,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 				}
 			}
 		case kernel.Finish:
-			t.conclude(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred, Refused: e.Refused})
+			t.conclude(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred, Diagnostics: e.Diagnostics, Refused: e.Refused})
 		case kernel.AskTurnStart:
 			t.askTurnStart(c, e)
 		case kernel.AskSchedule:

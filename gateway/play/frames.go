@@ -276,6 +276,12 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		put("label", p.Label)
 		put("reason", p.Reason)
 		payload["waitMs"], payload["attempt"] = p.WaitMs, p.Attempt
+	case kernel.SchedulingHazard:
+		put("code", p.Hazard.Code)
+		put("message", p.Hazard.Message)
+		for k, v := range p.Hazard.Data {
+			put(k, v)
+		}
 	default:
 		put("runId", p.RunID)
 		put("label", p.Label)

@@ -23,12 +23,12 @@ func Jobs(in In, dropped map[string]string) []*eventsv1.JobQueued {
 	if line != nil && line.ExecutionID != in.Execution.ID {
 		line = nil
 	}
-	p := planner{dropped: dropped}
 	for n, d := range in.Deferred {
-		r := d.Run.Runtime
-		if p.droppedNeed(turn.Result{Needs: d.Run.Needs}) != "" || readsDropped(d.Run, dropped) {
+		d, ok := d.Dropped(func(id string) bool { _, gone := dropped[id]; return gone })
+		if !ok {
 			continue
 		}
+		r := d.Run.Runtime
 		q := job.Queued(job.ID(in.Execution.ID, r.ID, n+1), d.Activation, r, in.State.Session, job.Freeze(d.Run, line, in.Pack.PluginSettings[r.PluginID]))
 		q.SourceTurnId, q.LogicalTurn, q.LogicalTurnId = in.Execution.ID, in.Execution.LogicalTurn, in.Execution.LogicalTurnID
 		if digest := in.Digests[r.PluginID]; digest != "" {
@@ -49,18 +49,6 @@ func (p *planner) jobs() []Fact {
 		out = append(out, Fact{Message: q, PluginID: q.Plugin.GetId()})
 	}
 	return out
-}
-
-// readsDropped says whether an input of the run came from a run whose writes were refused.
-func readsDropped(run turn.Run, dropped map[string]string) bool {
-	for _, in := range run.Inputs {
-		for _, i := range in.Items {
-			if _, gone := dropped[i.Runtime]; gone {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func emitter(results []turn.Result, topic string) string {

@@ -143,6 +143,7 @@ func storyFailure(in In) (Out, bool) {
 
 func (p *planner) finish() Out {
 	p.facts = append(p.facts, p.obligation()...)
+	p.facts = append(p.facts, p.exports()...)
 	p.facts = append(p.facts, p.seats()...)
 	p.facts = append(p.facts, p.handled()...)
 	next := ""

@@ -1,5 +1,7 @@
 package session
 
+import "github.com/covel/covel/kernel/turn"
+
 // Progress is a transient fact about a running execution: nothing of it is stored, nothing provisional is ever taken for
 // committed. N counts inside the execution, from 1.
 type Progress struct {
@@ -22,6 +24,7 @@ type Progress struct {
 	WaitMs      int64 // llm.waiting: how long
 	Attempt     int   // llm.waiting: the attempt that follows, from 2
 	Reason      string
+	Hazard      *turn.Diagnostic // scheduling.hazard
 }
 
 // ProgressKind is the event name of the protocol.
@@ -38,7 +41,8 @@ const (
 	ToolCalling      ProgressKind = "tool.calling"
 	ToolCompleted    ProgressKind = "tool.completed"
 	ToolFailed       ProgressKind = "tool.failed"
-	ModelWaiting     ProgressKind = "llm.waiting" // before the model is asked again
+	ModelWaiting     ProgressKind = "llm.waiting"       // before the model is asked again
+	SchedulingHazard ProgressKind = "scheduling.hazard" // what the scheduler did that an author might not expect
 )
 
 // Live is what a client that joins now must be told about the running execution: the buffer of a turn.

@@ -177,6 +177,7 @@ type TurnEnded struct {
 	ExecutionID string
 	Results     []turn.Result
 	Deferred    []turn.Deferred // to be queued as jobs with the commit
+	Diagnostics []turn.Diagnostic
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself

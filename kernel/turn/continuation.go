@@ -56,6 +56,9 @@ func EncodeContinuation(r Result) (*eventsv1.Continuation, error) {
 	}
 	if k.Event != nil {
 		out.ActivationSource, out.ActivationTopic, out.ActivationPayload = "event", k.Event.Topic, k.Event.Data
+		if k.Event.Topic == "" {
+			out.ActivationSource = "manual"
+		}
 	}
 	out.PlayerMessage = k.PlayerMessage
 	var err error
@@ -118,11 +121,22 @@ func Resumption(x projections.Suspension, r manifest.Runtime) (Run, error) {
 		return Run{}, err
 	}
 	run := Run{Runtime: r, Inputs: kept.Inputs, Event: kept.Event}
+	if kept.Event != nil && kept.Event.Topic == "" {
+		run.Manual, run.Payload, run.Event = true, kept.Event.Data, nil
+	}
 	run.Resumed = &Resumed{SuspensionID: x.ID, TurnNumber: int(x.TurnNumber), Continuation: kept}
 	if x.Claim != nil {
 		run.Resumed.Answer = json.RawMessage(x.Claim.Answer)
 	}
 	return run, nil
+}
+
+// Activation is what set off an event run, or, without a topic, a manual one; nil for a run of a stage.
+func (r Run) Activation() *sdk.EmittedEvent {
+	if r.Manual {
+		return &sdk.EmittedEvent{Data: r.Payload}
+	}
+	return r.Event
 }
 
 // Awake leaves out the setup runtimes that wait for the player: they are not due, and to run one again would give up its

@@ -10,8 +10,11 @@ import (
 )
 
 // gate holds a runtime's needs and required inputs against the results so far. skip is empty when it may run; needs are
-// then the runs its own commit depends on (see Result.Needs).
+// then the runs its own commit depends on (see Result.Needs). A runtime that was named to run passes.
 func (p Plan) gate(r manifest.Runtime, results []Result) (skip string, needs [][]string) {
+	if p.manual() {
+		return "", nil
+	}
 	for _, n := range r.Schedule.Needs {
 		ok, groups := p.satisfied(n, results)
 		if !ok {
@@ -34,7 +37,7 @@ func (p Plan) gate(r manifest.Runtime, results []Result) (skip string, needs [][
 		}
 		needs = append(needs, groups(b.Cardinality, from)...)
 	}
-	return "", needs
+	return "", withoutSeeds(needs, results)
 }
 
 // satisfied says whether a need is met, and by which runs of this execution.
@@ -42,7 +45,7 @@ func (p Plan) satisfied(n manifest.Need, results []Result) (bool, [][]string) {
 	var from []string
 	total, good, stored := 0, 0, false
 	for _, a := range p.Active {
-		if !provides(a.ID, a.IO.OutputContract, n.Runtime, n.Contract) || !p.mayRun(a) {
+		if !provides(a.ID, a.IO.OutputContract, n.Runtime, n.Contract) || !p.mayRun(a, n.Scope) {
 			continue
 		}
 		total++
@@ -70,12 +73,25 @@ func (p Plan) satisfied(n manifest.Need, results []Result) (bool, [][]string) {
 	return good > 0, groups("one", from)
 }
 
-// mayRun says whether a runtime can run in this execution by itself. Who cannot is no provider anybody waits for.
-func (p Plan) mayRun(r manifest.Runtime) bool {
+// mayRun says whether a runtime can run in this execution by itself, or has its state from an earlier one. Who cannot is no
+// provider anybody waits for.
+func (p Plan) mayRun(r manifest.Runtime, scope string) bool {
 	if r.Schedule.SubagentOnly || r.Schedule.Trigger == manifest.TriggerManual {
 		return false
 	}
-	return (r.Schedule.Stage == manifest.Setup) == (p.Phase == projections.PhaseSetup)
+	if p.Phase == projections.PhaseSetup || r.Schedule.Stage != manifest.Setup {
+		return (r.Schedule.Stage == manifest.Setup) == (p.Phase == projections.PhaseSetup)
+	}
+	mirror, ok := p.Session.SetupOf(r.ID) // the late pass
+	return ok && (scope == "session" || mirror.Status == projections.SetupPending)
+}
+
+// withoutSeeds leaves out what a seed meets: what is committed cannot be dropped.
+func withoutSeeds(needs [][]string, results []Result) [][]string {
+	seed := func(id string) bool {
+		return slices.ContainsFunc(results, func(r Result) bool { return r.Seed && r.RuntimeID == id })
+	}
+	return slices.DeleteFunc(needs, func(group []string) bool { return slices.ContainsFunc(group, seed) })
 }
 
 // groups gives the runs behind a need as Result.Needs has them: each of them, or one of them.

@@ -61,10 +61,13 @@ func (s State) schedule() (State, []Effect) {
 	if s.plan.Resume != nil {
 		return s.resume()
 	}
-	s.bands = bands(s.plan)
+	var missing []Diagnostic
+	s.bands, missing = s.plan.bands()
 	s.band = -1
+	s.seeds = s.plan.seeds()
+	s, effects := s.report(nil, missing...)
 	if !s.plan.Asks.PreSchedule {
-		return s.next()
+		return s.next(effects)
 	}
 	s.waits = string(sdk.OnPreSchedule.Name)
 	triggered := []sdk.RuntimeInfo{}
@@ -73,7 +76,7 @@ func (s State) schedule() (State, []Effect) {
 			triggered = append(triggered, Info(r))
 		}
 	}
-	return s, []Effect{AskSchedule{triggered}}
+	return s, append(effects, AskSchedule{triggered})
 }
 
 // scheduleAnswered narrows the selection: what was not triggered cannot come in.
@@ -95,7 +98,7 @@ func (s State) scheduleAnswered(in ScheduleAnswered) (State, []Effect) {
 		}
 	}
 	s.bands = narrowed
-	return s.next()
+	return s.next(nil)
 }
 
 // inRank gives a level in the order PreSchedule gave; what it did not name, event runs, comes after by name. Results are

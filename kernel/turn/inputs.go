@@ -1,103 +1,162 @@
 package turn
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
-// Bind fills the turn-scoped input slots of a runtime from the results so far (reference: plugins.md §8). Items are sorted
-// by runtime id; a slot of cardinality one takes the first. An empty slot is left out.
-func Bind(r manifest.Runtime, results []Result) map[string]sdk.Input {
-	out := map[string]sdk.Input{}
-	for name, b := range r.IO.Inputs {
-		if !turnScoped(b) {
+// bound is what the inputs of a run hold.
+type bound struct {
+	inputs   map[string]sdk.Input // of this turn and of the kernel
+	exports  map[string]sdk.Input // scope: committed
+	missing  bool                 // a required one is not there
+	reads    []string             // runs whose staged operations it saw
+	rejected []Diagnostic
+}
+
+// bind fills the input slots of a runtime. Items are sorted by runtime id; a slot of cardinality one takes the first; an
+// empty slot is left out. To a manual run nothing of a turn is bound, to a detached one no operations (reference:
+// plugins.md §8; seed: turn-pipeline.txt §2.3, "is unavailable to detached runtimes").
+func (p Plan) bind(r manifest.Runtime, upstream []Result, detached bool) bound {
+	out := bound{inputs: map[string]sdk.Input{}, exports: map[string]sdk.Input{}}
+	for _, name := range slices.Sorted(maps.Keys(r.IO.Inputs)) {
+		b := r.IO.Inputs[name]
+		if b.Scope == "committed" {
+			p.fill(&out, out.exports, r, name, p.exported(b))
 			continue
 		}
-		in := sdk.Input{Cardinality: b.Cardinality, Items: values(b, results)}
-		if in.Cardinality == "" {
-			in.Cardinality = "one"
+		if p.manual() {
+			continue
 		}
-		if in.Cardinality == "one" && len(in.Items) > 1 {
-			in.Items = in.Items[:1]
-		}
-		if len(in.Items) > 0 {
-			out[name] = in
+		switch b.Kernel {
+		case "":
+			p.fill(&out, out.inputs, r, name, values(b, upstream))
+		case InputTurnDigest:
+			out.inputs[name] = kernelInput(b.Kernel, p.digestOf(upstream))
+		case InputOperations:
+			if detached {
+				out.missing = out.missing || b.Required
+				continue
+			}
+			value, reads := operationsOf(upstream)
+			out.inputs[name], out.reads = kernelInput(b.Kernel, value), append(out.reads, reads...)
 		}
 	}
 	return out
 }
 
+// fill puts the values into a slot that its reader and their contracts accept.
+func (p Plan) fill(out *bound, into map[string]sdk.Input, r manifest.Runtime, name string, items []value) {
+	b := r.IO.Inputs[name]
+	reject := func(source string, err error) {
+		out.rejected = append(out.rejected, Diagnostic{
+			Code: HazardInputRejected, RuntimeID: r.ID, Message: "input " + name + ": " + err.Error(), Data: map[string]string{"input": name, "source": source},
+		})
+	}
+	in := sdk.Input{Cardinality: cmp.Or(b.Cardinality, "one")}
+	for _, v := range items {
+		if v.unchecked {
+			if err := fits(p.Contracts[v.contract], v.whole); err != nil {
+				reject(v.Runtime, err)
+				continue
+			}
+		}
+		in.Items = append(in.Items, v.InputItem)
+	}
+	if in.Cardinality == "one" && len(in.Items) > 1 {
+		in.Items = in.Items[:1]
+	}
+	if len(in.Items) > 0 {
+		if err := fits(p.accepts(b), acceptedValue(in)); err != nil {
+			reject(in.Items[0].Runtime, err)
+			in.Items = nil
+		}
+	}
+	if len(in.Items) == 0 {
+		out.missing = out.missing || b.Required
+		return
+	}
+	into[name] = in
+}
+
+// CommittedInputs gives the committed exports a runtime reads, for a run that is not started by the stages: what goes on
+// after a suspension, and a job, read what is committed when they run.
+func CommittedInputs(r manifest.Runtime, active []manifest.Runtime, exports projections.Exports, contracts map[string]json.RawMessage) map[string]sdk.Input {
+	p := Plan{Active: active, Exports: exports, Contracts: contracts}
+	out := bound{exports: map[string]sdk.Input{}}
+	for name, b := range r.IO.Inputs {
+		if b.Scope == "committed" {
+			p.fill(&out, out.exports, r, name, p.exported(b))
+		}
+	}
+	return out.exports
+}
+
+// accepts is the extra schema of a slot, nil for none.
+func (p Plan) accepts(b manifest.Binding) json.RawMessage {
+	if b.AcceptsFrom != "" {
+		return p.Contracts[b.AcceptsFrom]
+	}
+	return b.Accepts
+}
+
+// acceptedValue is what accepts is asked about: the value, or with cardinality all the array of them.
+func acceptedValue(in sdk.Input) json.RawMessage {
+	if in.Cardinality != "all" {
+		return in.Value()
+	}
+	list := make([]json.RawMessage, len(in.Items))
+	for i, item := range in.Items {
+		list[i] = item.Value
+	}
+	return marshal(list)
+}
+
+// value is one candidate of a slot.
+type value struct {
+	sdk.InputItem
+	contract  string
+	whole     json.RawMessage // before select
+	unchecked bool            // of an earlier execution: its contract may be another by now
+}
+
+// exported gives the committed exports a slot reads, of active runtimes, by id.
+func (p Plan) exported(b manifest.Binding) (out []value) {
+	for _, a := range p.Active {
+		if !provides(a.ID, a.IO.OutputContract, b.Runtime, b.Contract) {
+			continue
+		}
+		if e, ok := p.Exports.Find(a.ID, b.RecordAs); ok {
+			raw := json.RawMessage(e.Value)
+			if len(raw) == 0 {
+				raw = json.RawMessage("null")
+			}
+			out = append(out, value{sdk.InputItem{Value: raw, PluginID: e.PluginID, Runtime: e.RuntimeID, ResultID: e.RunID}, a.IO.OutputContract, raw, true})
+		}
+	}
+	slices.SortFunc(out, func(a, b value) int { return strings.Compare(a.Runtime, b.Runtime) })
+	return out
+}
+
 // values gives what the results so far hold for a slot, by runtime id. A result without an output, or without the member
 // the slot selects, gives nothing.
-func values(b manifest.Binding, results []Result) []sdk.InputItem {
-	var items []sdk.InputItem
+func values(b manifest.Binding, results []Result) []value {
+	var items []value
 	for _, res := range results {
 		if !res.Satisfies() || len(res.Output) == 0 || !provides(res.RuntimeID, res.Contract, b.Runtime, b.Contract) {
 			continue
 		}
 		if v, ok := Select(res.Output, b.Select); ok {
-			items = append(items, sdk.InputItem{Value: v, PluginID: res.PluginID, Runtime: res.RuntimeID})
+			items = append(items, value{sdk.InputItem{Value: v, PluginID: res.PluginID, Runtime: res.RuntimeID, ResultID: res.RunID}, res.Contract, res.Output, res.Seed})
 		}
 	}
-	slices.SortFunc(items, func(a, b sdk.InputItem) int { return strings.Compare(a.Runtime, b.Runtime) })
+	slices.SortFunc(items, func(a, b value) int { return strings.Compare(a.Runtime, b.Runtime) })
 	return items
-}
-
-// Select reads the value at an RFC 6901 pointer; "" is the whole value. Every name is an ordinary key: nothing is inherited.
-func Select(value json.RawMessage, pointer string) (json.RawMessage, bool) {
-	if pointer == "" {
-		return value, true
-	}
-	if pointer[0] != '/' {
-		return nil, false
-	}
-	for _, part := range strings.Split(pointer[1:], "/") {
-		key, ok := unescape(part)
-		if !ok {
-			return nil, false
-		}
-		var object map[string]json.RawMessage
-		var list []json.RawMessage
-		switch {
-		case json.Unmarshal(value, &object) == nil:
-			value, ok = object[key]
-		case json.Unmarshal(value, &list) == nil:
-			var i int
-			if i, ok = index(key); ok {
-				if ok = i < len(list); ok {
-					value = list[i]
-				}
-			}
-		default:
-			ok = false
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return value, true
-}
-
-// unescape reads a reference token: ~1 is a slash, ~0 a tilde, and no other tilde is allowed.
-func unescape(part string) (string, bool) {
-	for i := range len(part) {
-		if part[i] == '~' && (i+1 == len(part) || part[i+1] != '0' && part[i+1] != '1') {
-			return "", false
-		}
-	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part), true
-}
-
-// index reads an array index: digits without a leading zero. "-", the element after the last, is never there.
-func index(key string) (int, bool) {
-	if key == "" || len(key) > 1 && key[0] == '0' || strings.Trim(key, "0123456789") != "" {
-		return 0, false
-	}
-	i, err := strconv.Atoi(key)
-	return i, err == nil
 }

@@ -118,12 +118,12 @@ func TestBind(t *testing.T) {
 		{RuntimeID: "h", PluginID: "ph", Contract: "h@1", Status: Skipped, SkipReason: "handler", Output: []byte(`1`)},
 		{RuntimeID: "n", PluginID: "pn", Contract: "n@1", Status: Succeeded, Output: []byte(`null`)},
 	}
-	in := Bind(auto("x", manifest.PostTurn,
+	in := Plan{}.bind(auto("x", manifest.PostTurn,
 		reads("one", manifest.Binding{Contract: "k@1"}), reads("all", manifest.Binding{Contract: "k@1", Cardinality: "all"}),
 		reads("selected", manifest.Binding{Contract: "k@1", Cardinality: "all", Select: "/t"}), reads("runtime", manifest.Binding{Runtime: "z", Select: "/t"}),
 		reads("guard", manifest.Binding{Contract: "g@1"}), reads("handler", manifest.Binding{Contract: "h@1"}), reads("null", manifest.Binding{Contract: "n@1"}),
 		reads("missing", manifest.Binding{Contract: "q@1"}), reads("stored", manifest.Binding{Contract: "k@1", Scope: "committed"}), reads("kernel", manifest.Binding{Kernel: "k@1"}),
-	), results)
+	), results, false).inputs
 	var got []string
 	for name, slot := range in {
 		line := name + " " + slot.Cardinality

@@ -5,6 +5,7 @@ package turn
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -12,9 +13,6 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 )
-
-// MaxEventDepth bounds the chain of events that runs of one stage may set off.
-const MaxEventDepth = 8
 
 // Plan is what an execution froze at its start.
 type Plan struct {
@@ -34,6 +32,13 @@ type Plan struct {
 	Seeds []Result
 	// Asks names the hook events somebody listens to; without one the execution goes on at once.
 	Asks Asks
+	// SourceTurnID is the turn whose failed runs the targets are, "" for runs by name.
+	SourceTurnID string
+
+	Contracts     map[string]json.RawMessage // public schemas of the active plugins' contracts, by contract
+	Exports       projections.Exports        // committed exports
+	Interactions  projections.Interactions
+	PlayerMessage string // the rendered input of the execution, "" when there is none
 }
 
 // State is where an execution stands.
@@ -53,6 +58,10 @@ type State struct {
 	waits    string         // the hook event whose answer the execution waits for, "" for none
 	rank     map[string]int // by runtime id: the order PreSchedule gave; nil: by name
 	finished bool
+
+	seeds       []Result // of the plan, marked
+	Deferred    []Deferred
+	Diagnostics []Diagnostic
 }
 
 // Run is one start of a runtime.
@@ -60,17 +69,16 @@ type Run struct {
 	RunID   string
 	Runtime manifest.Runtime
 	Inputs  map[string]sdk.Input
-	Event   *sdk.EmittedEvent // what set off an event run
+	Exports map[string]sdk.Input // inputs with scope: committed
+	Event   *sdk.EmittedEvent    // what set off an event run
+	// Manual: the runtime was named to run, with this payload, which may be empty.
+	Manual  bool
+	Payload json.RawMessage
 	// Upstream are the results this run may see: everything settled in earlier levels and stages.
 	Upstream []Result
 	Needs    [][]string // as Result.Needs
+	Reads    []string   // as Result.Reads: whose staged operations its inputs hold
 	Resumed  *Resumed   // goes on after the player's answer
-}
-
-// raised is the emission of a topic that wins at its depth, and everyone who emitted it there.
-type raised struct {
-	event    sdk.EmittedEvent
-	emitters []string
 }
 
 // Input is something that happened to an execution.
@@ -95,7 +103,8 @@ type Effect interface{ turnEffect() }
 // StartRun starts a runtime as a child.
 type StartRun struct{ Run Run }
 
-// SkipRun tells watchers that a selected runtime does not run; its result is recorded already.
+// SkipRun tells watchers that a selected runtime does not run: it is skipped, or what activates it is refused. Its result is
+// recorded already.
 type SkipRun struct{ Result Result }
 
 // CancelRuns cancels the runs that are still going.
@@ -103,8 +112,9 @@ type CancelRuns struct{ RunIDs []string }
 
 // Finish ends the execution with all results and what its commit is to queue.
 type Finish struct {
-	Results  []Result
-	Deferred []Deferred
+	Results     []Result // without the seeds
+	Deferred    []Deferred
+	Diagnostics []Diagnostic
 	// Refused is the reason of a TurnStart hook that ended the execution before any runtime ran; "" otherwise.
 	Refused string
 }
@@ -141,7 +151,7 @@ func Step(s State, in Input) (State, []Effect) {
 		if s.stopping {
 			return s.finish()
 		}
-		return s.next()
+		return s.next(nil)
 	case Cancel:
 		if s.finished || s.stopping {
 			return s, nil
@@ -163,7 +173,7 @@ func Step(s State, in Input) (State, []Effect) {
 func (s State) finish() (State, []Effect) {
 	s = s.settleLevel()
 	s.finished = true
-	return s, []Effect{Finish{Results: s.Results}}
+	return s, []Effect{Finish{Results: s.Results, Deferred: s.Deferred, Diagnostics: s.Diagnostics}}
 }
 
 // settleLevel moves the finished level into the results, by name: the order of completion never shows.
@@ -175,60 +185,135 @@ func (s State) settleLevel() State {
 }
 
 // next starts the next level that has something to run, or finishes.
-func (s State) next() (State, []Effect) {
-	var effects []Effect
+func (s State) next(effects []Effect) (State, []Effect) {
 	for {
 		s = s.settleLevel()
-		if len(s.levels) == 0 {
-			var followers []manifest.Runtime
-			if s, followers = s.follow(); len(followers) > 0 {
-				s.depth++
-			} else {
-				s.band++
-				s.depth, s.raised = 0, nil
-				if s.band >= len(s.bands) {
-					st, fin := s.finish()
-					return st, append(effects, fin...)
-				}
-				followers = s.bands[s.band]
-			}
-			levels, cyclic := Levels(followers, func(n manifest.Need) bool {
-				ok, _ := s.plan.satisfied(n, s.Results)
-				return ok
-			})
-			s.levels = levels
-			for _, r := range cyclic {
-				res := s.skipped(r, SkipCycle)
-				s.Results = append(s.Results[:len(s.Results):len(s.Results)], res)
-				effects = append(effects, SkipRun{res})
+		if len(s.levels) > 0 {
+			if s, effects = s.startLevel(effects); len(s.running) > 0 {
+				return s, effects
 			}
 			continue
 		}
-		level := s.inRank(s.levels[0])
-		s.levels = s.levels[1:]
-		running := map[string]Run{}
-		for _, r := range level {
-			skip, needs := s.plan.gate(r, s.Results)
-			if skip != "" {
-				res := s.skipped(r, skip)
-				s.level = append(s.level, res)
-				effects = append(effects, SkipRun{res})
-				continue
+		var due []manifest.Runtime
+		var hazards []Diagnostic
+		s, due, hazards = s.follow()
+		s, effects = s.report(effects, hazards...)
+		if len(due) > 0 {
+			s.depth++
+		} else {
+			s.band++
+			s.depth, s.raised = 0, nil
+			if s.band >= len(s.bands) {
+				st, fin := s.finish()
+				return st, append(effects, fin...)
 			}
-			s.runs++
-			run := Run{RunID: s.plan.RunID(r.ID, s.runs), Runtime: r, Inputs: Bind(r, s.Results), Upstream: s.Results, Needs: needs}
-			if cause, ok := s.raised[r.Schedule.Topic]; ok && r.Schedule.Trigger == manifest.TriggerEvent {
-				run.Event = &cause.event
-				run.Needs = append(run.Needs, cause.emitters)
-			}
-			running[run.RunID] = run
-			effects = append(effects, StartRun{run})
+			due = s.bands[s.band]
 		}
-		s.running = running
-		if len(running) > 0 {
-			return s, effects
+		s, effects = s.arrange(due, effects)
+	}
+}
+
+// arrange sorts the runtimes of a stage or of a depth of events into levels; those in a cycle are skipped.
+func (s State) arrange(runtimes []manifest.Runtime, effects []Effect) (State, []Effect) {
+	levels, cyclic := Levels(runtimes, func(n manifest.Need) bool {
+		ok, _ := s.plan.satisfied(n, s.upstream())
+		return ok
+	})
+	s.levels = levels
+	for _, r := range cyclic {
+		res := s.skipped(r, SkipCycle)
+		s.Results = append(s.Results[:len(s.Results):len(s.Results)], res)
+		effects = append(effects, SkipRun{res})
+	}
+	return s, effects
+}
+
+// startLevel starts what may run of the next level; what may not is a result of the level at once, what becomes a job is
+// put aside.
+func (s State) startLevel(effects []Effect) (State, []Effect) {
+	level := s.levels[0]
+	s.levels = s.levels[1:]
+	s.running = map[string]Run{}
+	var started []manifest.Runtime
+	for _, r := range s.inRank(level) {
+		var refused *Result
+		var run Run
+		var deferred string
+		if s, effects, run, deferred, refused = s.ready(r, effects); refused != nil {
+			s.level = append(s.level[:len(s.level):len(s.level)], *refused)
+			effects = append(effects, SkipRun{*refused})
+			continue
+		}
+		if deferred != "" {
+			s.Deferred = append(s.Deferred[:len(s.Deferred):len(s.Deferred)], Deferred{run, deferred})
+			continue
+		}
+		s.running[run.RunID] = run
+		started = append(started, r)
+		effects = append(effects, StartRun{run})
+	}
+	return s.report(effects, clashes(started)...)
+}
+
+// ready makes the run of a runtime that is due, or the result that stands for it when it may not run. deferred says how it
+// leaves the execution, "" when it runs now.
+func (s State) ready(r manifest.Runtime, effects []Effect) (_ State, _ []Effect, run Run, deferred string, refused *Result) {
+	upstream := s.upstream()
+	skip, needs := s.plan.gate(r, upstream)
+	if skip == "" {
+		if deferred = s.plan.defers(r); deferred == ActivationStage {
+			if why := KeepsForeground(r, s.others()); why != "" {
+				deferred = ""
+				s, effects = s.report(effects, Diagnostic{Code: HazardForeground, RuntimeID: r.ID, Message: "it runs in the foreground: " + why, Data: map[string]string{"reason": why}})
+			}
+		}
+		in := s.plan.bind(r, upstream, deferred == ActivationStage)
+		s, effects = s.report(effects, in.rejected...)
+		if in.missing {
+			skip = SkipInput
+		}
+		run = Run{Runtime: r, Inputs: in.inputs, Exports: in.exports, Upstream: upstream, Needs: needs, Reads: in.reads}
+	}
+	if skip != "" {
+		res := s.skipped(r, skip)
+		return s, effects, run, "", &res
+	}
+	payload, activated := json.RawMessage(nil), false
+	if cause, ok := s.cause(r); ok {
+		run.Event, payload, activated = &cause.event, cause.event.Data, true
+		if len(cause.emitters) > 0 {
+			run.Needs = append(run.Needs, cause.emitters)
 		}
 	}
+	if t, ok := s.plan.target(r.ID); ok && s.plan.manual() {
+		run.Manual, run.Payload = true, json.RawMessage(t.Payload)
+		payload, activated = run.Payload, true
+	}
+	if activated {
+		if err := CheckPayload(r, s.plan.Contracts, payload); err != nil {
+			res := s.skipped(r, "")
+			res.Status, res.StopReason, res.Error = Failed, "invalid-context", err.Error()
+			s, effects = s.report(effects, Diagnostic{Code: HazardPayload, RuntimeID: r.ID, Message: err.Error()})
+			return s, effects, run, "", &res
+		}
+	}
+	if deferred != "" {
+		run.Upstream = freeze(r, upstream)
+	}
+	s.runs++
+	run.RunID = s.plan.RunID(r.ID, s.runs)
+	return s, effects, run, deferred, nil
+}
+
+// others are the runtimes that run in this execution, or that an event of it may still set off.
+func (s State) others() []manifest.Runtime {
+	out := slices.Concat(s.bands...)
+	for _, r := range s.plan.Active {
+		if r.Schedule.Trigger == manifest.TriggerEvent && !r.Schedule.SubagentOnly {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (s State) skipped(r manifest.Runtime, reason string) Result {
@@ -236,67 +321,6 @@ func (s State) skipped(r manifest.Runtime, reason string) Result {
 		RuntimeID: r.ID, PluginID: r.PluginID, RunID: s.plan.RunID(r.ID, 0), Stage: r.Schedule.Stage,
 		Story: r.IO.Visibility == manifest.VisibilityStory, Contract: r.IO.OutputContract, Status: Skipped, SkipReason: reason,
 	}
-}
-
-// follow gives the event runtimes that the topics raised since the last look set off, each once in an execution. At each
-// depth the first emission of a topic wins; failed runs raise nothing; what is raised beyond MaxEventDepth sets off nobody
-// (seed: turn-pipeline.txt §4.3; reference: plugins.md §7.4).
-func (s State) follow() (State, []manifest.Runtime) {
-	fresh := s.Results[s.looked:]
-	s.looked = len(s.Results)
-	s.raised = map[string]raised{}
-	if s.plan.Phase == projections.PhaseSetup || s.depth >= MaxEventDepth {
-		return s, nil
-	}
-	var topics []string
-	for _, r := range fresh {
-		if !r.Committable() {
-			continue
-		}
-		for _, e := range r.Events {
-			won, known := s.raised[e.Topic]
-			if !known {
-				won.event = e
-				topics = append(topics, e.Topic)
-			}
-			if !slices.Contains(won.emitters, r.RuntimeID) {
-				won.emitters = append(won.emitters, r.RuntimeID)
-			}
-			s.raised[e.Topic] = won
-		}
-	}
-	var out []manifest.Runtime
-	for _, r := range s.plan.Active {
-		if r.Schedule.Trigger == manifest.TriggerEvent && !r.Schedule.SubagentOnly && ShouldTrigger(r, s.plan.Session, s.plan.LogicalTurn, topics) && !s.ran(r.ID) {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, byID)
-	return s, out
-}
-
-func (s State) ran(id string) bool {
-	return slices.ContainsFunc(s.Results, func(r Result) bool { return r.RuntimeID == id })
-}
-
-// bands gives the selected runtimes by stage, in the order the stages run.
-func bands(p Plan) [][]manifest.Runtime {
-	selected := SelectTriggered(p.Active, p.Session, p.Phase, p.LogicalTurn)
-	stages := manifest.MainStages
-	if p.Phase == projections.PhaseSetup {
-		stages = []manifest.Stage{manifest.Setup}
-	}
-	var out [][]manifest.Runtime
-	for _, stage := range stages {
-		var band []manifest.Runtime
-		for _, r := range selected {
-			if r.Schedule.Stage == stage {
-				band = append(band, r)
-			}
-		}
-		out = append(out, band)
-	}
-	return out
 }
 
 func without(m map[string]Run, id string) map[string]Run {

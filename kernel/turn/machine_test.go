@@ -46,6 +46,8 @@ func (s *stage) step(in Input) {
 			s.running[e.Run.Runtime.ID] = e.Run
 		case SkipRun:
 			s.log = append(s.log, "skip "+e.Result.RuntimeID+" "+e.Result.SkipReason)
+		case Report:
+			s.log = append(s.log, e.Diagnostic.Code+" "+e.Diagnostic.RuntimeID)
 		case CancelRuns:
 			s.log = append(s.log, "cancel "+strings.Join(e.RunIDs, " "))
 		case Finish:
@@ -112,6 +114,8 @@ func fails(r *Result) { r.Status, r.Error = Failed, "坏了" }
 
 // "There is a strict barrier between stages. The next stage starts only after every runtime in the previous stage has a
 // result (success, failure, or skipped)."
+//
+// Rule TP:302: a stage begins when every run of the stage before it has a result.
 func TestStages(t *testing.T) {
 	s := newStage(t, projections.PhasePlaying, projections.Session{},
 		auto("audit", manifest.Audit), auto("after-a", manifest.PostTurn), auto("after-b", manifest.PostTurn, needs(run("after-a"))),
@@ -176,6 +180,7 @@ func TestUpstream(t *testing.T) {
 	expect(t, "seen", seen, map[string][]string{"a": {}, "b": {}, "c": {"a", "b"}, "story": {"a", "b", "c"}})
 }
 
+// Rule REF plugins.md §7.4: events set off followers depth by depth, the first emission wins, failed runs raise nothing.
 func TestEvents(t *testing.T) {
 	post := manifest.PostTurn
 	for _, c := range []struct {
@@ -196,7 +201,7 @@ func TestEvents(t *testing.T) {
 		},
 		{
 			name: "the first emission wins, by name", active: []manifest.Runtime{auto("b", post), auto("a", post), on("f", "scene.set")},
-			behave: map[string]func(*Result){"a": emits("scene.set"), "b": emits("scene.set", "scene.set")}, log: "start a; start b; start f; finish",
+			behave: map[string]func(*Result){"a": emits("scene.set"), "b": emits("scene.set", "scene.set")}, log: "start a; start b; event-payload-dropped b; event-payload-dropped b; start f; finish",
 			causes: map[string]string{"f": `{"from":"a"} [[a b]]`},
 		},
 		{

@@ -67,6 +67,8 @@ func stageNumber(r Result) int { return slices.Index(manifest.MainStages, r.Stag
 
 // Whatever the graph and whatever the runs do: stages never overlap, nobody starts before those it waits for have ended,
 // everyone selected has one result, and the results do not depend on who was faster.
+//
+// Rule DESIGN §6: stages never overlap, results merge in name order, every selected runtime ends exactly once.
 func TestAnyGraph(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		active := drawRuntimes(rt)

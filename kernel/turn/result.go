@@ -91,6 +91,8 @@ type Result struct {
 	// Reads are the run ids of upstream results whose staged writes this run has read; where such a run is dropped at the
 	// commit, an auxiliary reader goes with it (seed: turn-pipeline.txt §4.2, "A run that read an upstream write").
 	Reads []string
+	// RecordAs is the name the output is exported under when the run commits (io.output.recordAs), "" for none.
+	RecordAs string
 	// Operations are writes of other plugins that this run staged through write services, in order. They follow the run's
 	// commit unit (seed: turn-pipeline.txt, "Write-service operations commit in this transaction too").
 	Operations []Operation
@@ -114,6 +116,7 @@ type Operation struct {
 	PluginID  string // of the provider, who owns the writes
 	Service   string // contract
 	Summary   string // one line for operations@1 and for notices
+	Status    string // as the commit decided (OperationCommitted, …), on a seed; "" while it is staged
 	InvokedBy InvokedBy
 	Proposals []sdk.Proposal
 	Refused   map[int]string // as Result.Refused

@@ -9,8 +9,9 @@ import (
 )
 
 // SelectTriggered gives the runtimes that run by themselves in an execution, by id. Setup runtimes are taken from the
-// setup mirror and bypass ShouldTrigger (seed: turn-pipeline.txt §4.3). In a session that is paused or has ended it gives
-// nothing (§2.1, "Pause and end").
+// setup mirror and bypass ShouldTrigger (seed: turn-pipeline.txt §4.3); one that became pending in a session that plays
+// already is caught up (reference: plugins.md §7.5). In a session that is paused or has ended it gives nothing (§2.1,
+// "Pause and end").
 func SelectTriggered(active []manifest.Runtime, s projections.Session, phase string, logicalTurn int) []manifest.Runtime {
 	if s.Status == projections.StatusPaused || s.Status == projections.StatusEnded {
 		return nil
@@ -20,15 +21,12 @@ func SelectTriggered(active []manifest.Runtime, s projections.Session, phase str
 		if r.Schedule.SubagentOnly || r.Schedule.Trigger == manifest.TriggerManual || r.Schedule.Trigger == manifest.TriggerEvent {
 			continue
 		}
-		if phase == projections.PhaseSetup {
-			if r.Schedule.Stage == manifest.Setup {
-				if mirror, ok := s.SetupOf(r.ID); ok && mirror.Status == projections.SetupPending {
-					out = append(out, r)
-				}
+		switch {
+		case r.Schedule.Stage == manifest.Setup:
+			if mirror, ok := s.SetupOf(r.ID); ok && mirror.Status == projections.SetupPending {
+				out = append(out, r)
 			}
-			continue
-		}
-		if slices.Contains(manifest.MainStages, r.Schedule.Stage) && ShouldTrigger(r, s, logicalTurn, nil) {
+		case phase != projections.PhaseSetup && slices.Contains(manifest.MainStages, r.Schedule.Stage) && ShouldTrigger(r, s, logicalTurn, nil):
 			out = append(out, r)
 		}
 	}

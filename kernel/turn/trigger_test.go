@@ -66,6 +66,8 @@ func expect(t testing.TB, what string, got, want any) {
 // The decision tree of the seed (turn-pipeline.txt §4.3), first question: "setup runtime? → takes pending from the
 // setupRuntimes mirror, and also bypasses shouldTrigger; done/blocked do not run". Manual runtimes are "selected by name
 // match", so never here; "a schedule.subagentOnly runtime is not in this tree".
+// Rule TP:667–699: the decision tree: setup by the mirror, the stages by their triggers; nobody by name, nobody that is a
+// sub-agent only, and nothing at all in a session that is paused or has ended (TP:207).
 func TestSelectTriggered(t *testing.T) {
 	active := []manifest.Runtime{
 		auto("z/pending", manifest.Setup), auto("a/pending", manifest.Setup, func(r *manifest.Runtime) { r.Schedule.StartTurn, r.Schedule.MaxTriggerCount = 9, 1 }),
@@ -79,6 +81,9 @@ func TestSelectTriggered(t *testing.T) {
 		{RuntimeID: "done", Status: projections.SetupDone}, {RuntimeID: "z/pending", Status: projections.SetupPending},
 	}, Ledger: []projections.LedgerEntry{{RuntimeID: "a/pending", Runs: 99}}}
 	expect(t, "setup", ids(SelectTriggered(active, s, projections.PhaseSetup, 1)), []string{"a/pending", "z/pending"})
+	// A session that plays already catches up on what became pending (reference: plugins.md §7.5).
+	expect(t, "playing, turn 1", ids(SelectTriggered(active, s, projections.PhasePlaying, 1)), []string{"a/pending", "before", "narrator", "z/pending"})
+	s.Setup = nil
 	expect(t, "playing, turn 1", ids(SelectTriggered(active, s, projections.PhasePlaying, 1)), []string{"before", "narrator"})
 	expect(t, "playing, turn 2", ids(SelectTriggered(active, s, projections.PhasePlaying, 2)), []string{"before", "later", "narrator"})
 	// "When status === 'paused' | 'ended', the scheduler returns nothing directly."
@@ -94,6 +99,8 @@ func TestSelectTriggered(t *testing.T) {
 // cooldownTurns? cooling down (trigger ledger) · auto → logical turn % every == 0 (every defaults to 1) · event → topic in
 // pendingEvents". "A runtime that has never run is not blocked by cooldownTurns. This rule also applies when a cooldown
 // value is over 999" (§6.3).
+//
+// Rule TP:676–685: startTurn, maxTriggerCount and cooldownTurns are read from the trigger ledger, then the trigger decides.
 func TestShouldTrigger(t *testing.T) {
 	type ledger = projections.LedgerEntry
 	for _, c := range []struct {
