@@ -95,6 +95,10 @@ var Catalogue = []Entry{
 	entry("PlayerTurnCounted", func() *eventsv1.PlayerTurnCounted { return new(eventsv1.PlayerTurnCounted) }, ScopePath, OnCommit, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("TriggerLedgerUpdated", func() *eventsv1.TriggerLedgerUpdated { return new(eventsv1.TriggerLedgerUpdated) }, ScopePath, OnCommit, ViewOperator, nil, []string{"session"}),
 
+	entry("HeadMoved", func() *eventsv1.HeadMoved { return new(eventsv1.HeadMoved) }, ScopeSession, AtOnce, ViewAll, []string{"head.moved"}, []string{"tree", "session", "sessions", "messages"}),
+	entry("BranchNamed", func() *eventsv1.BranchNamed { return new(eventsv1.BranchNamed) }, ScopeSession, AtOnce, ViewAll, []string{"branch.named"}, []string{"tree"}),
+	entry("MessageRevised", func() *eventsv1.MessageRevised { return new(eventsv1.MessageRevised) }, ScopePath, AtOnce, ViewAll, []string{"message.revised"}, []string{"history", "messages"}),
+
 	// Suspensions do not come back when the head moves: what waits then is voided in the same append.
 	entry("SuspensionSaved", func() *eventsv1.SuspensionSaved { return new(eventsv1.SuspensionSaved) }, ScopeSession, OnCommit, ViewAll, []string{"turn.suspended"}, []string{"suspensions", "sessions"}),
 	entry("SuspensionClaimed", func() *eventsv1.SuspensionClaimed { return new(eventsv1.SuspensionClaimed) }, ScopeSession, AtOnce, ViewOperator, nil, []string{"session", "suspensions"}),

@@ -43,6 +43,15 @@ type Message struct {
 	Blocks      []RawJSON      `json:"blocks,omitempty"`
 	At          time.Time      `json:"at"`
 	Anchor
+	Revised string `json:"revised,omitempty"` // what is shown in place of Text, "" when nobody revised it
+}
+
+// Shown is the text that views and prompts show.
+func (m Message) Shown() string {
+	if m.Revised != "" {
+		return m.Revised
+	}
+	return m.Text
 }
 
 // Anchor says what a row of a later execution belongs to: a retry, or what went on after a suspension.
@@ -188,6 +197,11 @@ func (h History) apply(r events.Recorded, msg proto.Message, anchor Anchor) Hist
 		if h.index(m.MessageId, h.begun) < 0 {
 			row.ID, row.Role, row.Source, row.RuntimeID, row.PluginID = m.MessageId, RoleAssistant, SourceRuntime, m.RuntimeId, m.PluginId
 			return h.append(row)
+		}
+	case *eventsv1.MessageRevised:
+		if i := h.index(m.MessageId, 0); i >= 0 {
+			revised := h.At(i).Revise(m.Text)
+			h.messages = h.messages.Set(i, &revised)
 		}
 	case *eventsv1.UIRendered:
 		i := h.index(m.MessageId, h.begun)

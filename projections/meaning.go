@@ -32,6 +32,10 @@ func understand(msg proto.Message) error {
 				return errors.Wrapf(err, "results[%d].output", i)
 			}
 		}
+	case *eventsv1.HeadMoved:
+		if m.To == 0 {
+			return errors.Wrap(ErrNoMeaning, "to is missing")
+		}
 	case *eventsv1.SetupRuntimeChanged:
 		if m.Setup == nil {
 			return errors.Wrap(ErrNoMeaning, "setup is missing")

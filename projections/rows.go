@@ -8,6 +8,7 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/internal/plainjson"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 // Rows folds a session for the read models: the session record as it stands, and each message once, as it was committed.
@@ -19,6 +20,9 @@ type Rows struct {
 // Session is the session record.
 func (x Rows) Session() Session { return x.state.Session }
 
+// Tree tells which messages are part of the path.
+func (x Rows) Tree() Tree { return x.state.Tree }
+
 // NextExpiry is when the first suspension of the session expires, zero when none does.
 func (x Rows) NextExpiry() time.Time { return x.state.Suspensions.NextExpiry() }
 
@@ -28,8 +32,34 @@ func (x Rows) Due() bool { return x.state.Session.Open != nil || len(x.state.Job
 // Version is the version of the last event applied.
 func (x Rows) Version() events.Version { return x.state.Version }
 
+// Revision is a row that is shown with another text from now on, "" with its own.
+type Revision struct{ MessageID, Text string }
+
+// RevisionOf gives the revision that an event is, if it is one.
+func RevisionOf(r events.Recorded) (Revision, bool) {
+	if r.Type != "MessageRevised" {
+		return Revision{}, false
+	}
+	msg, err := events.Decode(r.Event)
+	if err != nil {
+		return Revision{}, false // the fold has parked the session
+	}
+	m := msg.(*eventsv1.MessageRevised)
+	return Revision{m.MessageId, m.Text}, true
+}
+
+// Revise gives the row as it is shown from now on.
+func (m Message) Revise(text string) Message {
+	m.Revised = text
+	if text == m.Text {
+		m.Revised = ""
+	}
+	return m
+}
+
 // Apply folds one event and gives the messages it committed.
 func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
+	x.state.rows = true
 	next, err := Apply(x.state, r)
 	if err != nil {
 		return x, nil, err
@@ -37,8 +67,8 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 	messages := next.History.Tail(next.History.Len())
 	next.Session.Requests = nil
 	return Rows{State{
-		Version: next.Version, LastID: next.LastID, Session: next.Session, Latest: next.Latest.anchor(), Suspensions: next.Suspensions.expiries(),
-		Jobs: next.Jobs.withoutInputs(), staged: next.staged,
+		Version: next.Version, LastID: next.LastID, Session: next.Session, Path: Path{Latest: next.Latest.anchor()}, Suspensions: next.Suspensions.expiries(),
+		Jobs: next.Jobs.withoutInputs(), Tree: next.Tree.bare(), staged: next.staged,
 	}}, messages, nil
 }
 

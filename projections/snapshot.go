@@ -42,6 +42,7 @@ type snapshot struct {
 	Jobs         Jobs           `json:"jobs,omitempty"`
 	Dimensions   Dimensions     `json:"dimensions"`
 	Assets       Assets         `json:"assets"`
+	Tree         Tree           `json:"tree,omitzero"`
 	Staged       [][]byte       `json:"staged"` // envelopes, protobuf
 }
 
@@ -52,7 +53,7 @@ func (s State) Encode() ([]byte, error) {
 		Fingerprint: Fingerprint, Version: s.Version, LastID: s.LastID, Session: s.Session, Latest: s.Latest, Messages: s.History.Tail(s.History.Len()),
 		Dropped: s.History.Dropped, Stories: s.History.Stories, Players: s.History.Players,
 		Summaries: s.History.Summaries, Compacted: s.History.Compacted, Interactions: s.Interactions,
-		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions,
+		Characters: s.Characters, Lorebook: s.Lorebook, PluginData: s.PluginData.List("", ""), Suspensions: s.Suspensions, Tree: s.Tree,
 		Exports: s.Exports, Jobs: s.Jobs,
 		Dimensions: s.Dimensions, Assets: s.Assets,
 	}
@@ -99,10 +100,11 @@ func DecodeState(b []byte) (State, error) {
 	if sn.Fingerprint != Fingerprint {
 		return State{}, errors.Wrapf(ErrStaleSnapshot, "made by %q, these are %q", sn.Fingerprint, Fingerprint)
 	}
-	s := State{
-		Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Latest: sn.Latest, Interactions: sn.Interactions, Characters: sn.Characters,
-		Lorebook: sn.Lorebook, Suspensions: sn.Suspensions, Exports: sn.Exports, Dimensions: sn.Dimensions, Assets: sn.Assets, History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players, Summaries: sn.Summaries, Compacted: sn.Compacted},
-	}
+	s := State{Version: sn.Version, LastID: sn.LastID, Session: sn.Session, Suspensions: sn.Suspensions, Tree: sn.Tree, Path: Path{
+		Latest:       sn.Latest,
+		Interactions: sn.Interactions, Characters: sn.Characters, Lorebook: sn.Lorebook, Exports: sn.Exports, Dimensions: sn.Dimensions, Assets: sn.Assets,
+		History: History{Dropped: sn.Dropped, Stories: sn.Stories, Players: sn.Players, Summaries: sn.Summaries, Compacted: sn.Compacted},
+	}}
 	s.Session.Requests = slices.DeleteFunc(s.Session.Requests, func(r *Request) bool { return r == nil })
 	s.Jobs = slices.DeleteFunc(sn.Jobs, func(j *Job) bool { return j == nil })
 	if len(sn.Messages) > 0 {

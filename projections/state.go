@@ -15,28 +15,37 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-7"
+const Fingerprint = "covel-fold-8"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.
 type State struct {
-	Version      events.Version // of the last event applied
-	LastID       string         // id of that event, for clients that resume
-	Session      Session
+	Version     events.Version // of the last event applied
+	LastID      string         // id of that event, for clients that resume
+	Session     Session
+	Suspensions Suspensions
+	Jobs        Jobs
+	Tree        Tree
+	Path
+
+	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
+	staged *stagedEvent
+	// rows: this is the fold of Rows, which keeps no path.
+	rows bool
+}
+
+// Path is what follows the head of a session (events of path scope), beside the clock, which stands in Session. A fold of
+// path events belongs here: a move of the head then takes it along.
+type Path struct {
 	History      History
 	Latest       Latest
 	Interactions Interactions
 	Characters   Characters
 	Lorebook     Lorebook
 	PluginData   PluginData
-	Suspensions  Suspensions
 	Exports      Exports
-	Jobs         Jobs
 	Dimensions   Dimensions
 	Assets       Assets
-
-	// staged holds the path events (events.OnCommit) of executions that have not ended yet.
-	staged *stagedEvent
 }
 
 // stagedEvent waits for the commit of its execution. Events point at the one that was staged before them, so that staging
@@ -74,7 +83,8 @@ func (e *stagedEvent) without(execution string) *stagedEvent {
 var ErrOutOfOrder = errors.New("projections: event is not the next of its stream")
 
 // Apply folds one event. An event that is not the next of its stream (ErrOutOfOrder), cannot be decoded, or has no meaning
-// (ErrNoMeaning) is an error, and the state is returned unchanged.
+// (ErrNoMeaning) is an error, and the state is returned unchanged. ErrWholeNeeded: the state came from a snapshot and the
+// event goes back to before it; fold from the beginning instead.
 func Apply(s State, r events.Recorded) (State, error) {
 	if r.Version != s.Version+1 {
 		return s, errors.Wrapf(ErrOutOfOrder, "stream %s: have version %d, got %d", r.Stream, s.Version, r.Version)
@@ -85,6 +95,11 @@ func Apply(s State, r events.Recorded) (State, error) {
 	}
 	if err := understand(msg); err != nil {
 		return s, errors.Wrapf(err, "stream %s version %d: %s", r.Stream, r.Version, r.Type)
+	}
+	if m, ok := msg.(*eventsv1.HeadMoved); ok {
+		if s, err = s.moved(r, m); err != nil {
+			return s, errors.Wrapf(err, "stream %s version %d", r.Stream, r.Version)
+		}
 	}
 	return s.next(r, msg), nil
 }
@@ -110,6 +125,9 @@ func (s State) next(r events.Recorded, msg proto.Message) State {
 			}
 		}
 		s.staged = s.staged.without(m.ExecutionId)
+		s.Tree = s.Tree.played(s.Session, m.ExecutionId)
+	case *eventsv1.ActionsSubmitted:
+		s = s.marked(r.Version-1, len(m.Actions) > 0 || s.Session.Draft != nil)
 	case *eventsv1.ExecutionFailed:
 		s.staged = s.staged.without(m.ExecutionId)
 	case *eventsv1.ExecutionAborted:
@@ -129,6 +147,7 @@ func (s State) apply(r events.Recorded, msg proto.Message) State {
 	s.Jobs = s.Jobs.apply(r, msg)
 	s.History = s.History.apply(r, msg, s.anchor(r, open))
 	s.Latest = s.Latest.apply(r, msg, open)
+	s.Tree = s.Tree.apply(msg)
 	s.Interactions = s.Interactions.apply(r, msg)
 	s.Characters = s.Characters.apply(r, msg)
 	s.Lorebook = s.Lorebook.apply(msg)

@@ -108,8 +108,17 @@ func (s *session) refold(c actor.Context) {
 	})
 }
 
-// Fold gives the state of a session from its newest fitting snapshot and the events after it. A read never appends.
+// Fold gives the state of a session from its newest fitting snapshot and the events after it; where these go back to
+// before the snapshot, from the beginning. A read never appends.
 func Fold(ctx context.Context, store events.Store, snapshots Snapshots, sessionID string) (projections.State, error) {
+	state, err := foldFrom(ctx, store, snapshots, sessionID)
+	if errors.Is(err, projections.ErrWholeNeeded) {
+		return foldFrom(ctx, store, nil, sessionID)
+	}
+	return state, err
+}
+
+func foldFrom(ctx context.Context, store events.Store, snapshots Snapshots, sessionID string) (projections.State, error) {
 	var state projections.State
 	if snapshots != nil {
 		if sn, ok, err := snapshots.Load(ctx, sessionID); err == nil && ok {

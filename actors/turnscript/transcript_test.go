@@ -70,6 +70,9 @@ func (s *transcript) event(r events.Recorded) string {
 	if err != nil {
 		return s.write("    ", r.Type+": "+err.Error())
 	}
+	if r.Type == "ExecutionResults" { // what the runs gave stands in the events beside it
+		return r.Type
+	}
 	return s.write("    ", strings.TrimSpace(r.Type+fields(msg.ProtoReflect())))
 }
 

@@ -90,6 +90,13 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 	case *eventsv1.JobQueued, *eventsv1.JobStarted, *eventsv1.JobSucceeded, *eventsv1.JobFailed, *eventsv1.JobTimedOut, *eventsv1.JobCancelled,
 		*eventsv1.JobStale, *eventsv1.JobOrphaned, *eventsv1.JobRequeued:
 		b.job(r, msg)
+	case *eventsv1.HeadMoved:
+		b.session = true
+		b.add(r, "head.moved", map[string]any{"to": m.To, "reason": m.Reason, "turnId": b.after.Tree.Head})
+	case *eventsv1.BranchNamed:
+		b.add(r, "branch.named", map[string]any{"turnId": m.TurnId, "name": m.Name})
+	case *eventsv1.MessageRevised:
+		b.message(r, "message.revised", m.MessageId)
 	case *eventsv1.ExecutionStarted:
 		if m.JobId != "" {
 			return // a job has its own frames

@@ -95,6 +95,9 @@ func (p *projector) event(r events.Recorded) error {
 		return p.park(id, r.Position, err)
 	}
 	p.folds[id] = next
+	if revision, ok := projections.RevisionOf(r); ok {
+		return p.revise(id, revision)
+	}
 	for _, msg := range messages {
 		body, err := projections.EncodeMessage(msg)
 		if err != nil {
@@ -106,6 +109,29 @@ func (p *projector) event(r events.Recorded) error {
 		}
 	}
 	return nil
+}
+
+// revise changes what a row shows. A row that is not there was never committed.
+func (p *projector) revise(id string, revision projections.Revision) error {
+	var version int64
+	var body []byte
+	err := p.tx.QueryRowContext(p.ctx, `SELECT version, body FROM messages WHERE session = ? AND json_extract(CAST(body AS TEXT), '$.id') = ?`,
+		id, revision.MessageID).Scan(&version, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrapf(err, "read message %s of session %s", revision.MessageID, id)
+	}
+	msg, err := projections.DecodeMessage(body)
+	if err != nil {
+		return err
+	}
+	if body, err = projections.EncodeMessage(msg.Revise(revision.Text)); err != nil {
+		return err
+	}
+	_, err = p.tx.ExecContext(p.ctx, `UPDATE messages SET body = ? WHERE session = ? AND version = ?`, body, id, version)
+	return errors.Wrapf(err, "revise message %s of session %s", revision.MessageID, id)
 }
 
 // apply folds an event; a panic of the fold is an error that holds the stack.

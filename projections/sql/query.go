@@ -59,13 +59,49 @@ func (m *ReadModels) Parked(ctx context.Context) ([]Parked, error) {
 	return out, errors.Wrap(rows.Err(), "list parked sessions")
 }
 
-// Messages gives at most limit messages of a session before a stream version (0: the newest), oldest first.
+// Messages gives at most limit messages of the session's path before a stream version (0: the newest), oldest first.
 func (m *ReadModels) Messages(ctx context.Context, sessionID string, before uint64, limit int) ([]projections.Message, error) {
 	if before == 0 || before > math.MaxInt64 {
 		before = math.MaxInt64
 	}
+	tree, err := m.tree(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	shown := append(slices.Clone(tree.Visible), projections.Range{From: tree.Since + 1, To: math.MaxInt64})
+	slices.Reverse(shown)
+	var out []projections.Message
+	for _, r := range shown { // the newest stretch of the path first
+		if len(out) >= limit {
+			break
+		}
+		part, err := m.stretch(ctx, sessionID, r, before, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		out = append(part, out...)
+	}
+	return out, nil
+}
+
+// tree is how the turns of the session stand to each other, as the read model knows it.
+func (m *ReadModels) tree(ctx context.Context, sessionID string) (projections.Tree, error) {
+	var b []byte
+	err := m.read.QueryRowContext(ctx, `SELECT fold FROM sessions WHERE id = ?`, sessionID).Scan(&b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return projections.Tree{}, nil
+	}
+	if err != nil {
+		return projections.Tree{}, errors.Wrapf(err, "read session %s", sessionID)
+	}
+	rows, err := projections.DecodeRows(b)
+	return rows.Tree(), err
+}
+
+func (m *ReadModels) stretch(ctx context.Context, sessionID string, r projections.Range, before uint64, limit int) ([]projections.Message, error) {
 	rows, err := m.read.QueryContext(ctx,
-		`SELECT body FROM messages WHERE session = ? AND version < ? ORDER BY version DESC LIMIT ?`, sessionID, int64(before), max(limit, 0))
+		`SELECT body FROM messages WHERE session = ? AND version < ? AND version BETWEEN ? AND ? ORDER BY version DESC LIMIT ?`,
+		sessionID, int64(before), int64(r.From), int64(r.To), max(limit, 0))
 	if err != nil {
 		return nil, errors.Wrapf(err, "read messages of session %s", sessionID)
 	}
