@@ -155,24 +155,6 @@ func Awake(active []manifest.Runtime, waiting projections.Suspensions) []manifes
 	return out
 }
 
-// RefuseSuspensions fails the runs that suspended where no player waits: work in the background (seed: tools.txt, "A
-// runtime that runs in the background cannot suspend").
-func RefuseSuspensions(results []Result) []Result {
-	out := results
-	for i, r := range results {
-		if r.Status != Suspended {
-			continue
-		}
-		if &out[0] == &results[0] {
-			out = append([]Result(nil), results...)
-		}
-		out[i].Status, out[i].Suspension, out[i].Proposals, out[i].Events = Failed, nil, nil, nil
-		out[i].Error = "a run in the background cannot wait for the player"
-		out[i].StopReason = "internal"
-	}
-	return out
-}
-
 // resume starts the one run of an execution that goes on with a suspension. No gate is asked again: it was let through when
 // it began.
 func (s State) resume() (State, []Effect) {
