@@ -38,6 +38,13 @@ type sim struct {
 	appends int
 	fault   func(n int, a Append) fault // what the store does to the nth append; nil: nothing
 	result  func(StartTurn) TurnEnded   // what a turn gives
+
+	now       time.Time
+	ready     func(slot string) bool
+	granted   map[string]bool           // jobs that have a place
+	working   []StartJob                // jobs whose executions go on
+	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
+	wakeAt    time.Time
 }
 
 type fault int
@@ -52,6 +59,9 @@ const (
 
 type died struct{}
 
+// epoch is when the simulated clock starts; the log's own times go on from there.
+var epoch = time.Unix(1_700_000_000, 0).UTC()
+
 var packView = func() worlds.View {
 	var v worlds.View
 	v.Record.ID, v.Record.Name, v.Record.Locale = "w", "世界", "zh-CN"
@@ -59,9 +69,9 @@ var packView = func() worlds.View {
 }()
 
 func newSim(t testing.TB) *sim {
-	s := &sim{t: t, heard: map[uint64][]Answer{}, result: play}
+	s := &sim{t: t, heard: map[uint64][]Answer{}, result: play, now: epoch, granted: map[string]bool{}}
 	evs, err := Create(Creation{
-		SessionID: "s1", Incarnation: "inc", Pack: packView, PackDigest: "d",
+		SessionID: "s1", Incarnation: "inc", Pack: packView, PackDigest: "d", Plugins: []projections.PluginRef{{ID: "memory", Version: "1.0.0", Digest: "d1"}},
 		Runtimes: []manifest.Runtime{
 			{ID: "opener", PluginID: "opener", Schedule: manifest.Schedule{Stage: manifest.Setup, Trigger: manifest.TriggerAuto}},
 			{ID: "maker", PluginID: "maker", Schedule: manifest.Schedule{Stage: manifest.Setup, Trigger: manifest.TriggerAuto, MaxTriggerCount: 9}},
@@ -99,7 +109,7 @@ func (s *sim) fold() projections.State {
 // activate starts a new activation, as after a crash or a passivation.
 func (s *sim) activate() {
 	s.owner++
-	s.inbox, s.turns = nil, nil
+	s.inbox, s.turns, s.working, s.granted = nil, nil, nil, map[string]bool{}
 	var effects []Effect
 	s.state, effects = New(Owner{Node: "n", Activation: fmt.Sprint("a", s.owner)})
 	s.do(effects)
@@ -118,7 +128,7 @@ func (s *sim) feed(in Input) {
 	s.point()
 	s.ids++
 	var effects []Effect
-	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids)}, in)
+	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready}, in)
 	s.do(effects)
 }
 
@@ -140,6 +150,27 @@ func (s *sim) do(effects []Effect) {
 					break
 				}
 			}
+		case WantJobs:
+			for _, id := range e.IDs {
+				if !s.granted[id] {
+					s.granted[id] = true
+					s.inbox = append(s.inbox, JobGranted{id})
+				}
+			}
+		case ReleaseJob:
+			delete(s.granted, e.JobID)
+		case StartJob:
+			s.working = append(s.working, e)
+		case CancelJob:
+			for i, w := range s.working {
+				if w.Job.ID == e.JobID {
+					s.working = append(s.working[:i:i], s.working[i+1:]...)
+					s.inbox = append(s.inbox, TurnEnded{ExecutionID: w.Execution.ID, Pack: packView})
+					break
+				}
+			}
+		case WakeAt:
+			s.wakeAt = e.At
 		case Reply:
 			s.heard[e.Token] = append(s.heard[e.Token], e.Reply)
 		case Reset:
@@ -194,7 +225,7 @@ func (s *sim) append(a Append) Input {
 
 // run feeds outcomes until nothing is on its way; turns end with their result.
 func (s *sim) run() {
-	for steps := 0; len(s.inbox) > 0 || len(s.turns) > 0; steps++ {
+	for steps := 0; len(s.inbox) > 0 || len(s.turns) > 0 || s.finishJob(); steps++ {
 		if steps > 500 {
 			s.t.Fatal("the session does not come to rest")
 		}
@@ -202,6 +233,9 @@ func (s *sim) run() {
 			in := s.inbox[0]
 			s.inbox = s.inbox[1:]
 			s.feed(in)
+			continue
+		}
+		if len(s.turns) == 0 {
 			continue
 		}
 		tn := s.turns[0]
