@@ -97,6 +97,7 @@ func (r *run) prompt() prompt.In {
 		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs,
 		Static: r.plugin.Manifest.Contributes.Prompt, Topics: f.Topics, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
 	}
+	in.NotApplied = prompt.NotAppliedFor(f.State.Session, f.Execution, rt.ID)
 	view := r.view()
 	in.PlayerMessage, in.LastPlayerInput = view.PlayerMessage, view.LastPlayerInput
 	if c, ok := sdk.ActingCharacterOf(view.PlayerActions, r.world.Characters, r.world.Seats); ok {

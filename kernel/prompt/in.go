@@ -7,6 +7,7 @@ import (
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
 )
 
 // In is everything a prompt depends on. Zero values leave the matching part out.
@@ -31,12 +32,13 @@ type In struct {
 	Characters []sdk.Character // by creation; the player's own may be among them
 	Schema     sdk.CharacterSchema
 
-	Inputs     map[string]sdk.Input     // bound io.inputs slots
-	Data       []DataBlock              // own plugin data, in the order of io.selfData
-	Static     []manifest.PromptSegment // the package's own fixed segments
-	Segments   []Segment                // what prompt.segment@1 gave, of all providers
-	Activation *Activation              // event and manual runs only
-	Topics     []tools.Topic            // the session's event directory; shown to runtimes that ask for it
+	Inputs     map[string]sdk.Input          // bound io.inputs slots
+	NotApplied []projections.FailedOperation // own operations of the turn before that failed (NotAppliedFor)
+	Data       []DataBlock                   // own plugin data, in the order of io.selfData
+	Static     []manifest.PromptSegment      // the package's own fixed segments
+	Segments   []Segment                     // what prompt.segment@1 gave, of all providers
+	Activation *Activation                   // event and manual runs only
+	Topics     []tools.Topic                 // the session's event directory; shown to runtimes that ask for it
 
 	PlayerMessage string // rendered input of this execution (RenderActions), "" when there is none
 	Story         string // story already written in this execution, "" before the narrative
