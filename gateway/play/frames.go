@@ -18,6 +18,9 @@ type Frame struct {
 	Seq    events.Version `json:"seq"`
 	LastID string         `json:"lastId"`
 	Events []Event        `json:"events"`
+
+	total int      // events of the append that players may see
+	lost  []string // of those, what could not be shown
 }
 
 // frameOf computes the frame of one append. after is the state it led to. An append with nothing for a player gives an
@@ -29,11 +32,11 @@ func frameOf(recorded []events.Recorded, after projections.State) Frame {
 		if e, ok := events.Lookup(r.Type); !ok || e.View != events.ViewAll {
 			continue // other levels have no frames yet; nobody but the operator sees them
 		}
-		msg, err := events.Decode(r.Event)
-		if err != nil {
-			continue // the fold of this append has decoded it already
-		}
-		b.event(r, msg)
+		f.total++
+		b.one(r, b.event)
+	}
+	if len(f.lost) > 0 {
+		b.resync()
 	}
 	if b.session {
 		b.add(recorded[len(recorded)-1], "session.changed", map[string]any{"session": sessionOf(after.Session)})

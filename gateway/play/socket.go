@@ -434,7 +434,12 @@ func (c *conn) updates(sub *node.Subscription) bool {
 		ok := true
 		switch {
 		case u.Publish != nil:
-			ok = c.send(frameOf(u.Publish.Events, u.Publish.After))
+			f := frameOf(u.Publish.Events, u.Publish.After)
+			ok = c.send(f)
+			if ok && len(f.lost) > 0 {
+				c.publishFailed(c.session, f)
+				return c.send(resetMessage{"system.reset", resetPublishFailed})
+			}
 		case u.Progress != nil:
 			ok = c.send(transientOf(*u.Progress, time.Now().UTC()))
 		case u.Reset == "moved":

@@ -21,6 +21,8 @@ type Event struct {
 	RequestID string    `json:"requestId,omitempty"`
 	Timestamp time.Time `json:"timestamp"`
 	Payload   any       `json:"payload"`
+
+	body json.RawMessage // Payload, written; nil when it has not been yet
 }
 
 // Session is a session as clients see it.
