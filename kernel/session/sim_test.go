@@ -71,7 +71,7 @@ var packView = func() worlds.View {
 func newSim(t testing.TB) *sim {
 	s := &sim{t: t, heard: map[uint64][]Answer{}, result: play, now: epoch, granted: map[string]bool{}}
 	evs, err := Create(Creation{
-		SessionID: "s1", Incarnation: "inc", Pack: packView, PackDigest: "d", Plugins: []projections.PluginRef{{ID: "memory", Version: "1.0.0", Digest: "d1"}},
+		SessionID: "s1", Incarnation: "inc", Pack: packView, PackDigest: "d", Plugins: []projections.PluginRef{{ID: "memory", Version: "1.0.0", Digest: "d1"}, {ID: "seer"}},
 		Runtimes: []manifest.Runtime{
 			{ID: "opener", PluginID: "opener", Schedule: manifest.Schedule{Stage: manifest.Setup, Trigger: manifest.TriggerAuto}},
 			{ID: "maker", PluginID: "maker", Schedule: manifest.Schedule{Stage: manifest.Setup, Trigger: manifest.TriggerAuto, MaxTriggerCount: 9}},
