@@ -15,7 +15,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/covel/covel/actors/runtime"
-	"github.com/covel/covel/gateway/llm"
 	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -90,7 +89,7 @@ func play(t *testing.T, rt manifest.Runtime, own map[string]sdk.Tool, m provider
 func (r *rig) start(m provider, resumed *turn.Resumed) {
 	var mu sync.Mutex
 	n := 0
-	base := llm.WithLimits(modelFunc(func(ctx context.Context, req model.Request, say func(model.Delta)) (model.Reply, error) {
+	base := modelFunc(func(ctx context.Context, req model.Request, say func(model.Delta)) (model.Reply, error) {
 		mu.Lock()
 		n++
 		at := n
@@ -99,7 +98,7 @@ func (r *rig) start(m provider, resumed *turn.Resumed) {
 		r.requests = append(r.requests, req)
 		r.mu.Unlock()
 		return m(ctx, at, req, say)
-	}), llm.Limits{})
+	})
 	deps := runtime.Deps{Model: base, Tools: &tools.Executor{}, Log: slog.New(slog.DiscardHandler)}
 	frozen := runtime.Frozen{Execution: projections.Execution{ID: "e1"}, Instructions: "en"}
 	run := turn.Run{RunID: "run-1", Runtime: r.rt, Resumed: resumed}
@@ -111,11 +110,26 @@ func (r *rig) start(m provider, resumed *turn.Resumed) {
 
 type modelFunc func(context.Context, model.Request, func(model.Delta)) (model.Reply, error)
 
+// Generate heeds the limits of the request the way providers do.
 func (f modelFunc) Generate(ctx context.Context, req model.Request, say func(model.Delta)) (model.Reply, error) {
-	if say == nil {
-		say = func(model.Delta) {}
+	limit, reason := req.Limits.FirstToken, "first-token-timeout"
+	if !req.Stream {
+		limit, reason = req.Limits.Call, "call-timeout"
 	}
-	return f(ctx, req, say)
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.AfterFunc(limit, cancel)
+	defer timer.Stop()
+	reply, err := f(call, req, func(d model.Delta) {
+		if req.Stream {
+			timer.Stop()
+		}
+		say(d)
+	})
+	if err != nil && call.Err() != nil && ctx.Err() == nil {
+		return reply, &model.Error{Kind: model.Timeout, Message: reason}
+	}
+	return reply, err
 }
 
 // ended waits for the run's result and says how long it took.

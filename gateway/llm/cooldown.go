@@ -12,11 +12,16 @@ import (
 // MaxRetryAfter caps what a server may make all calls of a key wait; more would outlast a turn.
 const MaxRetryAfter = 30 * time.Second
 
-// Cooldown shares a rate limit between all calls that use one key: after a 429 that named a time, calls before that time
-// fail at once, RateLimited and with what is left of it, instead of asking again and making it worse (fault case BL-04).
+// firstCooldown is how long a key rests after a 429 that named no time. It doubles with each further one, up to
+// MaxRetryAfter, until a call succeeds.
+const firstCooldown = time.Second
+
+// Cooldown shares a rate limit between all calls that use one key: after a 429, calls before its time is over fail at once,
+// RateLimited and with what is left of it, instead of asking again and making it worse (fault case BL-04).
 type Cooldown struct {
 	mu    sync.Mutex
 	until time.Time
+	rest  time.Duration // after the next 429 that names no time; 0: firstCooldown
 	last  model.Error
 }
 
@@ -32,15 +37,34 @@ func (c *Cooldown) left() (model.Error, bool) {
 	return failed, left > 0
 }
 
-func (c *Cooldown) learn(failed *model.Error) {
-	if failed.Kind != model.RateLimited || failed.RetryAfter <= 0 {
-		return
-	}
+// learn takes what a call that began at some time came to. Calls that were under way together say the same thing: only one
+// that began after the rest was over makes it longer. A failure that named no time is given the key's.
+func (c *Cooldown) learn(begun time.Time, failed *model.Error) *model.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := time.Now().Add(min(failed.RetryAfter, MaxRetryAfter)); until.After(c.until) {
+	if failed == nil {
+		c.rest = 0
+		return nil
+	}
+	if failed.Kind != model.RateLimited {
+		return failed
+	}
+	after := min(failed.RetryAfter, MaxRetryAfter)
+	if failed.RetryAfter <= 0 {
+		if left := time.Until(c.until); left > 0 && begun.Before(c.until) {
+			after = left
+		} else {
+			after = max(c.rest, firstCooldown)
+			c.rest = min(2*after, MaxRetryAfter)
+		}
+		known := *failed
+		known.RetryAfter = after
+		failed = &known
+	}
+	if until := time.Now().Add(after); until.After(c.until) {
 		c.until, c.last = until, *failed
 	}
+	return failed
 }
 
 type cooled struct {
@@ -52,9 +76,11 @@ func (w *cooled) Generate(ctx context.Context, req model.Request, onDelta func(m
 	if failed, hot := w.shared.left(); hot {
 		return model.Reply{}, &failed
 	}
+	begun := time.Now()
 	reply, err := w.inner.Generate(ctx, req, onDelta)
 	if err != nil {
-		w.shared.learn(failure.Of(err))
+		return reply, w.shared.learn(begun, failure.Of(err))
 	}
-	return reply, err
+	w.shared.learn(begun, nil)
+	return reply, nil
 }

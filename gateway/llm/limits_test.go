@@ -154,3 +154,35 @@ func TestOtherFailuresPassTheLimits(t *testing.T) {
 	}), llm.Limits{}).Generate(context.Background(), stream, nil)
 	mustFail(t, err, model.Transient)
 }
+
+// Rule BL-04: the limits of a request come before the provider's, so that its retries fit.
+func TestLimitsOfARequest(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		req    model.Request
+		after  time.Duration
+		reason error
+	}{
+		{model.Request{Stream: true, Limits: model.Limits{FirstToken: 4 * s}}, 4 * s, llm.ErrFirstToken},
+		{model.Request{Stream: true, Limits: model.Limits{FirstToken: 60 * s}}, 60 * s, llm.ErrFirstToken},
+		{model.Request{Stream: true}, 10 * s, llm.ErrFirstToken},
+		{model.Request{Limits: model.Limits{Call: 3 * s}}, 3 * s, llm.ErrCall},
+		{model.Request{Limits: model.Limits{Call: time.Millisecond}}, s, llm.ErrCall},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			p := llm.WithLimits(plays(scripted.Stall{}), llm.Limits{FirstToken: 10 * s, Idle: 3 * s, Call: 5 * s})
+			_, err := p.Generate(context.Background(), c.req, nil)
+			if failed := mustFail(t, err, model.Timeout); !errors.Is(failed, c.reason) || time.Since(begun) != c.after {
+				t.Errorf("%+v: %v after %s", c.req.Limits, err, time.Since(begun))
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := llm.WithLimits(plays(scripted.Text("雨"), scripted.Stall{}), llm.Limits{})
+		_, err := p.Generate(context.Background(), model.Request{Stream: true, Limits: model.Limits{Idle: 2 * s}}, nil)
+		if failed := mustFail(t, err, model.Timeout); !errors.Is(failed, llm.ErrIdle) {
+			t.Errorf("%v", err)
+		}
+	})
+}

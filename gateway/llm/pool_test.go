@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,5 +80,39 @@ func TestWaitingForAPlaceEndsWithTheCall(t *testing.T) {
 		if got := len(m.Requests()); got != 2 {
 			t.Errorf("the model was asked %d times", got)
 		}
+	})
+}
+
+// Rule REF plugins.md §9.4: a call that waits for its place tells it, so that the wait is not charged to its run.
+func TestAWaitForAPlaceIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		pool := llm.NewPool(1)
+		p := pool.Wrap(provider(func(context.Context, model.Request, func(model.Delta)) (model.Reply, error) {
+			<-hold
+			return model.Reply{FinishReason: model.FinishStop}, nil
+		}))
+		told := make(chan bool, 4)
+		ask := func() {
+			_, _ = p.Generate(model.WithQueue(context.Background(), func(waiting bool) { told <- waiting }), whole, nil)
+		}
+		var calls sync.WaitGroup
+		calls.Go(ask)
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Fatal("a call with a place of its own tells of a wait")
+		}
+		calls.Go(ask)
+		synctest.Wait()
+		if len(told) != 1 || !<-told {
+			t.Fatal("the second call does not tell that it waits")
+		}
+		hold <- struct{}{}
+		synctest.Wait()
+		if len(told) != 1 || <-told {
+			t.Fatal("the second call does not tell that it got its place")
+		}
+		hold <- struct{}{}
+		calls.Wait()
 	})
 }

@@ -48,7 +48,24 @@ func (l *loader) agent(r *Runtime, o *object) {
 		}
 		c.done(nil)
 	}
+	if n, ok := o.get("finishWith"); ok {
+		l.finishWith(a, o, n)
+	}
 	o.done(map[string]string{"timeoutMs": "Put it under agent.loop", "maxSteps": "Put it under agent.loop", "toolChoice": "Put it under agent.llm"})
+}
+
+// finishWith is the short form of the usual completion contract: this one tool must succeed, and ends the run (its result is
+// the output where there is a schema).
+func (l *loader) finishWith(a *Agent, o *object, n node) {
+	name, ok := n.text()
+	switch {
+	case !ok:
+	case o.has("completion"):
+		n.problem("Write finishWith, or completion with require and afterTools", "stands beside completion, which says the same in full")
+	default:
+		l.usedTool(n, a, name)
+		a.Require, a.AfterTools = "tool-use", []string{name}
+	}
 }
 
 func (l *loader) toolChoice(a *Agent, o *object) {

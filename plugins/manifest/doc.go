@@ -64,7 +64,7 @@
 //	  tools: {builtin: [get-character], plugin: [generate-guide]}
 //	  advertiseEvents: false
 //	  loop: {profile: system, maxSteps: 6, timeoutMs: 120000, maxRetries: 1}
-//	  completion: {require: tool-use, afterTools: [generate-guide]}
+//	  completion: {require: tool-use, afterTools: [generate-guide]}   # or in short: finishWith: generate-guide
 //	function: {handler: run, timeoutMs: 5000, tools: {builtin: [], plugin: []}}   # handler: the name the entry registers
 //	guard: create-player         # the name the entry registers
 //	effects: {reads: [], writes: [plugin-data:self:message]}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -128,6 +129,9 @@ func readRefusal(body []byte) refusal {
 	return refusal{}
 }
 
+// tooLong are the words of servers that have no code for a request beyond the model's window.
+var tooLong = regexp.MustCompile(`(?i)maximum context length|context (length|window|size).{0,40}(exceed|too (long|large|small))|(exceed|larger than).{0,40}context (length|window|size)|prompt is too long`)
+
 // kindOf sorts by status, and where there is none, by the words in the error object.
 func kindOf(r refusal) model.ErrorKind {
 	code := strings.ToLower(r.code + " " + r.category)
@@ -140,6 +144,8 @@ func kindOf(r refusal) model.ErrorKind {
 		return false
 	}
 	switch {
+	case has("context_length") || r.status >= 400 && r.status < 500 && tooLong.MatchString(r.message):
+		return model.Overflow
 	case has("insufficient_quota", "billing", "insufficient_balance"):
 		return model.Permanent // comes as 429, but waiting does not fill an account
 	case r.status == http.StatusTooManyRequests, r.status == 0 && has("rate_limit", "too_many_requests"):
@@ -148,7 +154,7 @@ func kindOf(r refusal) model.ErrorKind {
 		return model.Transient
 	case r.status >= 400 && r.status < 500:
 		return model.Permanent
-	case r.status == 0 && has("invalid", "authentication", "permission", "not_found", "unsupported", "context_length", "content_policy"):
+	case r.status == 0 && has("invalid", "authentication", "permission", "not_found", "unsupported", "content_policy"):
 		return model.Permanent
 	}
 	return model.Transient

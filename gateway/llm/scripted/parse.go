@@ -236,7 +236,7 @@ func parseFault(rest string) (Step, error) {
 	word, rest := cut(rest)
 	fault := Fault{Kind: model.ErrorKind(word)}
 	kinds := []model.ErrorKind{
-		model.Transient, model.RateLimited, model.Interrupted, model.Empty, model.Permanent, model.Timeout, model.Cancelled,
+		model.Transient, model.RateLimited, model.Interrupted, model.Empty, model.Permanent, model.Timeout, model.Cancelled, model.Overflow,
 	}
 	if !slices.Contains(kinds, fault.Kind) {
 		return nil, errors.Errorf("fault %q: expected one of %v", word, kinds)
