@@ -116,6 +116,11 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		Plugins: gen, Active: chosen.Active, SessionID: start.View.Session.ID, Locale: f.Locale(), Settings: pack.PluginSettings, Trace: n.Trace, Log: n.Log,
 	})
 	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
+	extensions := runtime.NewExtensions(f, n.Model, n.Log)
+	if f.World, err = extensions.World(ctx, f.World); err != nil {
+		return f, err
+	}
+	f.Shared = runtime.NewShared(extensions, &n.compactions)
 	return f, nil
 }
 

@@ -80,6 +80,8 @@ type Node struct {
 	tools  *tools.Executor
 	pool   *actor.PID // places for background jobs
 	packs  *packs
+
+	compactions runtime.Failures
 	stop   context.CancelFunc
 	loops  sync.WaitGroup
 

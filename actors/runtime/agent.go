@@ -8,7 +8,7 @@ import (
 
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/kernel/loop"
-	"github.com/covel/covel/kernel/prompt"
+	"github.com/covel/covel/kernel/prompt/budget"
 	kernelsession "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
 )
@@ -22,6 +22,7 @@ type agent struct {
 	call       uint64 // number of the model call or tool batch under way; answers of older ones are late
 	callCancel context.CancelFunc
 	emitted    []string // topics this loop emitted
+	ledger     budget.Ledger
 }
 
 type timeUp struct{}
@@ -49,15 +50,14 @@ func (a *agent) begin(c actor.Context) {
 		a.fail(c, loop.StopInternal, err.Error())
 		return
 	}
-	in := a.r.run.prompt()
-	cfg := loop.NewConfig(rt, offers, in.InstructionLocale)
+	cfg := loop.NewConfig(rt, offers, a.r.run.frozen.Instructions)
 	cfg.Hooks = a.hooks()
 	a.authorised = cfg.Authorised()
 	if from := a.r.run.start.Resumed; from != nil {
 		a.resume(c, cfg, from.Loop, from.Answer)
 		return
 	}
-	a.assembled(c, cfg, in, prompt.Build(in))
+	a.assemble(c, cfg)
 }
 
 // resume goes on where the loop stopped: the context is the conversation that was saved, and is not built again.
@@ -79,6 +79,8 @@ func (a *agent) fail(c actor.Context, stop loop.StopReason, why string) {
 
 func (a *agent) receive(c actor.Context, msg any) {
 	switch m := msg.(type) {
+	case contextBuilt:
+		a.built(c, m)
 	case modelQueued:
 		if m.call == a.call {
 			a.clock.run(!m.waiting)

@@ -34,6 +34,11 @@ type modelReplied struct {
 // callModel asks the model outside of Receive. Cancelling closes its connection. A wait before a further attempt is told,
 // so that the player sees it run and can stop it.
 func (a *agent) callModel(c actor.Context, e loop.CallModel) {
+	request, refused := a.fit(e)
+	if refused != nil {
+		a.step(c, *refused)
+		return
+	}
 	call, ctx := a.begins()
 	self, root := c.Self(), c.ActorSystem().Root
 	pause := wait(e.After, e.Attempt)
@@ -59,7 +64,7 @@ func (a *agent) callModel(c actor.Context, e loop.CallModel) {
 		told := a.r.emitCall(e, call, pause)
 		signs := 0
 		defer func() { told.ended(done.reply, done.err) }()
-		done.reply, done.err = a.r.Model.Generate(ctx, e.Request, func(d model.Delta) {
+		done.reply, done.err = a.r.Model.Generate(ctx, request, func(d model.Delta) {
 			if signs++; signs == 1 {
 				told.first = time.Now()
 			}

@@ -82,6 +82,25 @@ func (e *Extensions) Call(ctx context.Context, point string, input any) (extensi
 	}
 }
 
+// World adds what session.world-context@1 tells of the session to a view, once for an execution. A failing provider fails the
+// turn: the world's authoritative state is never replaced by guesses (seed: extension-points.txt, "the system does not fall
+// back to the initial values the author wrote").
+func (e *Extensions) World(ctx context.Context, w sdk.World) (sdk.World, error) {
+	r, err := e.Call(ctx, points.WorldContext, struct{}{})
+	if err != nil {
+		return w, err
+	}
+	told, err := extension.WorldContext(r)
+	if err != nil || len(r.Outputs) == 0 {
+		return w, err
+	}
+	w.Entries = told.Entries
+	if told.Dimensions != nil {
+		w.Dimensions, w.DimensionProviderPluginID = told.Dimensions, told.DimensionProviderPluginID
+	}
+	return w, nil
+}
+
 func (e *Extensions) combine(ctx context.Context, p points.Point, input json.RawMessage, providers []registry.Provider) (extension.Result, error) {
 	names := make([]extension.Provider, len(providers))
 	byName := map[extension.Provider]registry.Provider{}

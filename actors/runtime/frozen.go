@@ -27,6 +27,7 @@ type Frozen struct {
 	// Only is the one run of a job, nil for an execution that the stages or names decide.
 	Only      *turn.Run
 	Contracts map[string]json.RawMessage // public schemas of the active plugins' contracts
+	Shared    *Shared                    // what the runs have in common
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }

@@ -95,7 +95,8 @@ func (r *run) prompt() prompt.In {
 	in := prompt.In{
 		Runtime: rt, PluginName: r.plugin.Manifest.DisplayName.In(f.Locale()), Locale: f.Locale(), InstructionLocale: f.Instructions, World: r.world.Record,
 		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs,
-		Static: r.plugin.Manifest.Contributes.Prompt, Topics: f.Topics, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
+		Static: r.plugin.Manifest.Contributes.Prompt, Topics: f.Topics,
+		Dimensions: r.world.Dimensions, Entries: r.world.Entries, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
 	}
 	in.NotApplied = prompt.NotAppliedFor(f.State.Session, f.Execution, rt.ID)
 	view := r.view()
@@ -139,7 +140,7 @@ func (r *run) prompt() prompt.In {
 // historyMessages is the conversation as the context builder and providers see it: what is not compacted yet, oldest first.
 func historyMessages(h projections.History) []sdk.HistoryMessage {
 	var out []sdk.HistoryMessage
-	for _, m := range h.Tail(h.Len()) {
+	for _, m := range h.Uncompacted() {
 		out = append(out, sdk.HistoryMessage{
 			ID: m.ID, Role: m.Role, Content: m.Text, TurnID: m.TurnID, RuntimeID: m.RuntimeID, PluginID: m.PluginID, Source: m.Source,
 		})

@@ -256,7 +256,14 @@ func (h Hook) WithoutContents() any {
 
 // Pruned is context.pruned.
 type Pruned struct {
-	Messages int `json:"prunedMessageCount"`
+	Messages     int `json:"prunedMessageCount"`
+	Images       int `json:"strippedImageCount,omitempty"`
+	Elided       int `json:"elidedResultCount,omitempty"`
+	Collapsed    int `json:"collapsedStepCount,omitempty"`
+	Truncated    int `json:"truncatedMessageCount,omitempty"`
+	TokensBefore int `json:"tokensBefore"` // estimates
+	TokensAfter  int `json:"tokensAfter"`
+	Budget       int `json:"budget,omitempty"`
 }
 
 // WithoutContents keeps everything.

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/sdk"
@@ -25,6 +26,8 @@ type In struct {
 	Execution projections.Execution
 	Results   []turn.Result
 	Deferred  []turn.Deferred // queued as jobs with the commit
+	// Compaction of the history that the turn made, nil for none.
+	Compaction *compaction.Result
 	// Digests of the code that ran, by plugin: a job of it runs with the same, or is stale.
 	Digests map[string]string
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
@@ -146,6 +149,7 @@ func (p *planner) finish() Out {
 	p.facts = append(p.facts, p.exports()...)
 	p.facts = append(p.facts, p.seats()...)
 	p.facts = append(p.facts, p.handled()...)
+	p.facts = append(p.facts, p.compacted()...)
 	next := ""
 	if p.in.Execution.Origin != OriginBackground {
 		var clock []Fact

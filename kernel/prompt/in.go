@@ -46,6 +46,8 @@ type In struct {
 	LogicalTurn     int
 	LastPlayerInput *sdk.PlayerInput
 	Settings        map[string]json.RawMessage // userSettings of the plugin
+	Dimensions      map[string]sdk.Dimension
+	Entries         map[string]any // what the provider of session.world-context@1 tells besides
 }
 
 // HistoryRow is one committed message. Role is user or assistant; rows with another role or without text are left out.

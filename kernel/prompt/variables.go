@@ -99,6 +99,12 @@ func (in In) worldVariables() map[string]any {
 		"openingScenario": w.Opening, "greeting": w.Greeting, "tags": strings.Join(w.Tags, ", "),
 		"entries": entries, "metadata": plain(w.Metadata),
 	}
+	for k, v := range in.Entries {
+		entries[k] = plain(v)
+	}
+	if len(in.Dimensions) > 0 {
+		world["dimensions"] = plain(in.Dimensions)
+	}
 	if in.Schema.Version > 0 {
 		world["schema"] = plain(map[string]any{"types": in.Schema.Types, "attributes": in.Schema.Attributes})
 	}

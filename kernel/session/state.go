@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
@@ -178,6 +179,7 @@ type TurnEnded struct {
 	Results     []turn.Result
 	Deferred    []turn.Deferred // to be queued as jobs with the commit
 	Diagnostics []turn.Diagnostic
+	Compaction  *compaction.Result
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself

@@ -15,6 +15,9 @@ type World struct {
 	// Dimensions are the world's changing values by id, as they were when the execution started: no write of the execution
 	// shows in them (reference: worlds-and-story.md §13.4).
 	Dimensions map[string]Dimension
+	// DimensionProviderPluginID is who gives them, and Entries what else it tells of the world (session.world-context@1).
+	DimensionProviderPluginID string
+	Entries                   map[string]any
 }
 
 // Dimension is the public side of a world's changing value.
