@@ -85,8 +85,23 @@ func (n *Node) selectPlugins(pack worlds.View) (selection, error) {
 		m := gen.Plugins[id].Manifest
 		out.refs = append(out.refs, projections.PluginRef{ID: id, Version: m.Version, Digest: m.Digest})
 	}
-	out.runtimes = gen.ActiveRuntimes(chosen)
+	out.runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
 	return out, nil
+}
+
+// installed tells what the session's plugins bring with them now.
+func (n *Node) installed(view projections.State) *kernel.Installed {
+	gen := n.Plugins()
+	out := &kernel.Installed{Versions: map[string]string{}}
+	var chosen registry.Selection
+	for _, p := range view.Session.Plugins {
+		if loaded, ok := gen.Plugins[p.ID]; ok {
+			chosen.Active = append(chosen.Active, p.ID)
+			out.Versions[p.ID] = loaded.Manifest.Version
+		}
+	}
+	out.Runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
+	return out
 }
 
 // freeze fixes what an execution reads: the generation of now, the session's plugins in it, the world it stored.

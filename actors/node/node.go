@@ -193,7 +193,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	a = activation{id: id}
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
-		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
+		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, Installed: n.installed, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
 		Turn: func(e kernel.StartTurn) *actor.Props {
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},

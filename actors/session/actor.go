@@ -29,6 +29,8 @@ type Deps struct {
 	OwnerAlive func(kernel.Owner) bool
 	// Validate asks plugin form validators about the answers of a command.
 	Validate func(ctx context.Context, view projections.State, cmd kernel.Command) []kernel.Issue
+	// Installed tells what the session's plugins bring with them now; nil when nobody looks. It must not block.
+	Installed func(view projections.State) *kernel.Installed
 	// OutOfDate says why the code that is installed now cannot go on with a suspension, "" when it can; nil: it always can.
 	OutOfDate func(view projections.State, suspensionID string) string
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.

@@ -74,13 +74,19 @@ func (s *session) settle(c actor.Context, cmd kernel.Command) {
 		c.Send(self, input{settled})
 		return
 	}
+	var installed *kernel.Installed
+	if s.Installed != nil {
+		installed = s.Installed(view)
+	}
 	if !slices.ContainsFunc(cmd.Actions, func(a projections.Action) bool { return a.Interaction != nil }) {
-		c.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID}})
+		c.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID, Installed: installed}})
 		return
 	}
 	var once sync.Once
 	settled := func(issues []kernel.Issue) {
-		once.Do(func() { root.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID, Issues: issues}}) })
+		once.Do(func() {
+			root.Send(self, input{kernel.Settled{ExecutionID: cmd.ExecutionID, Issues: issues, Installed: installed}})
+		})
 	}
 	late := time.AfterFunc(ValidateTimeout, func() {
 		settled([]kernel.Issue{{Message: "the form's own check took too long; try again"}})

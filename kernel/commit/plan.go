@@ -43,6 +43,7 @@ type Fact struct {
 	Message  proto.Message
 	RunID    string
 	PluginID string
+	AtOnce   bool // not a part of the execution: it stands whether that commits or not
 }
 
 // Out is the outcome. With Failed set, Facts holds only the ExecutionFailed.

@@ -3,6 +3,8 @@ package session
 import (
 	"encoding/hex"
 
+	"github.com/covel/covel/kernel/commit"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -117,7 +119,7 @@ func (s *step) settled(in Settled) {
 // accept appends the input of the current command and the start of its execution, in one. From here the input survives
 // any crash.
 func (s *step) accept() {
-	issues, stale := s.ready.Issues, s.ready.OutOfDate
+	issues, stale, installed := s.ready.Issues, s.ready.OutOfDate, s.ready.Installed
 	s.ready = nil
 	if !s.barrierPassed(s.Current.ExecutionID) { // queued while it was looked at
 		s.waits = true
@@ -154,7 +156,25 @@ func (s *step) accept() {
 	if cmd.Type == StartSession && s.Hot.Session.Phase == projections.PhasePlaying {
 		origin = originContinuation // the opening that a crash or a failure left out
 	}
-	s.append(AppendAccept, cmd.ExecutionID, submitted, s.started(cmd.ExecutionID, origin, cmd.RequestID))
+	facts := append(s.setupFacts(installed), commit.Fact{Message: submitted}, commit.Fact{Message: s.started(cmd.ExecutionID, origin, cmd.RequestID)})
+	s.appendFacts(AppendAccept, cmd.ExecutionID, projections.Execution{
+		ID: cmd.ExecutionID, LogicalTurn: s.Hot.Session.NextLogicalTurn(), RequestID: cmd.RequestID,
+	}, facts)
+}
+
+// setupFacts tell what became of the setup runtimes since the last execution. They stand whether this one commits or not
+// (seed: turn-pipeline.txt, "A few writes happen outside this transaction").
+func (s *step) setupFacts(installed *Installed) (facts []commit.Fact) {
+	if installed == nil {
+		return nil
+	}
+	for _, su := range turn.SetupChanges(s.Hot.Session, installed.Runtimes, installed.Versions) {
+		facts = append(facts, commit.Fact{AtOnce: true, Message: &eventsv1.SetupRuntimeChanged{Setup: &eventsv1.SetupRuntime{
+			RuntimeId: su.RuntimeID, Status: su.Status, Generation: su.Generation, Attempts: su.Attempts, MaxAttempts: su.MaxAttempts,
+			LastError: su.LastError, Resolution: su.Resolution, Reason: su.Reason, PluginVersion: su.PluginVersion,
+		}}})
+	}
+	return facts
 }
 
 // startOpening goes on with the opening in the request whose set-up just completed.

@@ -29,14 +29,17 @@ func Create(c Creation) ([]events.Event, error) {
 		WorldName: c.Pack.Record.Name, Locale: c.Pack.Record.Locale, Phase: projections.PhasePlaying,
 		Seats: []*eventsv1.Seat{{Id: "seat-1", Role: "player", Control: "human", Primary: true}},
 	}
+	versions := map[string]string{}
 	for _, p := range c.Plugins {
+		versions[p.ID] = p.Version
 		created.Plugins = append(created.Plugins, &eventsv1.PluginRef{Id: p.ID, Version: p.Version, Digest: p.Digest})
 	}
 	for _, r := range c.Runtimes {
-		if r.Schedule.Stage == manifest.Setup && r.Schedule.Trigger == manifest.TriggerAuto {
+		if r.Schedule.Stage == manifest.Setup && r.Schedule.Trigger == manifest.TriggerAuto && !r.Schedule.SubagentOnly {
 			created.Phase = projections.PhaseSetup
 			created.SetupRuntimes = append(created.SetupRuntimes, &eventsv1.SetupRuntime{
 				RuntimeId: r.ID, Status: projections.SetupPending, Generation: 1, MaxAttempts: uint32(r.Schedule.MaxTriggerCount),
+				PluginVersion: versions[r.PluginID],
 			})
 		}
 	}

@@ -221,6 +221,9 @@ func (s *step) appendAs(kind AppendKind, key string, ordinal int, exec projectio
 			CorrelationId: exec.RequestID, CausationId: exec.ID, LogicalTurn: exec.LogicalTurn, RunId: f.RunID, PluginId: f.PluginID,
 			AppendEnd: uint64(a.Expected) + uint64(len(facts)),
 		}
+		if f.AtOnce {
+			meta.CausationId = ""
+		}
 		ev, err := events.Encode(events.NewID(s.stream(), key, ordinal, i), meta, f.Message)
 		if err != nil {
 			panic("session: " + err.Error()) // every fact is in the catalogue

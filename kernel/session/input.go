@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/projections"
 )
 
@@ -36,6 +37,14 @@ type Settled struct {
 	ExecutionID string // of the command that was settled; a late one is ignored
 	Issues      []Issue
 	OutOfDate   string // of a resume: the code that suspended is not what is installed now
+	// Installed are the session's plugins as they are installed now, nil when nobody looked.
+	Installed *Installed
+}
+
+// Installed is what the plugins of a session bring with them.
+type Installed struct {
+	Runtimes []manifest.Runtime // after provider resolution
+	Versions map[string]string  // of the plugins that are installed, by id
 }
 
 // ChangeStatus asks for a session-scope change.

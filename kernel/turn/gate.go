@@ -16,7 +16,7 @@ func (p Plan) gate(r manifest.Runtime, results []Result) (skip string, needs [][
 		return "", nil
 	}
 	for _, n := range r.Schedule.Needs {
-		ok, groups := p.satisfied(n, results)
+		ok, groups := p.satisfied(r.ID, n, results)
 		if !ok {
 			return SkipDependency, nil
 		}
@@ -40,12 +40,12 @@ func (p Plan) gate(r manifest.Runtime, results []Result) (skip string, needs [][
 	return "", withoutSeeds(needs, results)
 }
 
-// satisfied says whether a need is met, and by which runs of this execution.
-func (p Plan) satisfied(n manifest.Need, results []Result) (bool, [][]string) {
+// satisfied says whether a need is met, and by which runs of this execution. Nobody waits for itself.
+func (p Plan) satisfied(self string, n manifest.Need, results []Result) (bool, [][]string) {
 	var from []string
 	total, good, stored := 0, 0, false
 	for _, a := range p.Active {
-		if !provides(a.ID, a.IO.OutputContract, n.Runtime, n.Contract) || !p.mayRun(a, n.Scope) {
+		if a.ID == self || !provides(a.ID, a.IO.OutputContract, n.Runtime, n.Contract) || !p.mayRun(a, n.Scope) {
 			continue
 		}
 		total++

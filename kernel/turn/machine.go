@@ -216,7 +216,7 @@ func (s State) next(effects []Effect) (State, []Effect) {
 // arrange sorts the runtimes of a stage or of a depth of events into levels; those in a cycle are skipped.
 func (s State) arrange(runtimes []manifest.Runtime, effects []Effect) (State, []Effect) {
 	levels, cyclic := Levels(runtimes, func(n manifest.Need) bool {
-		ok, _ := s.plan.satisfied(n, s.upstream())
+		ok, _ := s.plan.satisfied("", n, s.upstream())
 		return ok
 	})
 	s.levels = levels
