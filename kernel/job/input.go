@@ -25,6 +25,7 @@ var ErrInputVersion = errors.New("job: frozen input of another version")
 // Frozen is what a run was frozen with: nothing of it changes while the job waits.
 type Frozen struct {
 	Inputs   map[string]sdk.Input
+	Exports  map[string]sdk.Input
 	Upstream []turn.Result
 	Topic    string          // event: what set it off
 	Payload  json.RawMessage // of the event, or of the manual run
@@ -37,21 +38,17 @@ type Frozen struct {
 // their output; of the rest identity and state stay (seed: turn-pipeline.txt §2.1, "Only the upstream outputs the runtime
 // declares it depends on are kept").
 func Freeze(run turn.Run, line *projections.Input, settings map[string]json.RawMessage) *eventsv1.JobInput {
-	in := &eventsv1.JobInput{Version: InputVersion}
-	for _, name := range slices.Sorted(maps.Keys(run.Inputs)) {
-		slot := &eventsv1.JobSlot{Name: name, Cardinality: run.Inputs[name].Cardinality}
-		for _, i := range run.Inputs[name].Items {
-			slot.Items = append(slot.Items, &eventsv1.JobItem{PluginId: i.PluginID, RuntimeId: i.Runtime, Value: i.Value})
-		}
-		in.Inputs = append(in.Inputs, slot)
-	}
+	in := &eventsv1.JobInput{Version: InputVersion, Inputs: slots(run.Inputs), Exports: slots(run.Exports)}
 	for _, up := range run.Upstream {
 		u := &eventsv1.JobUpstream{
 			RuntimeId: up.RuntimeID, PluginId: up.PluginID, RunId: up.RunID, Stage: string(up.Stage), Contract: up.Contract,
-			Status: string(up.Status), SkipReason: up.SkipReason,
+			Status: string(up.Status), SkipReason: up.SkipReason, Story: up.Story,
 		}
 		if dependsOn(run.Runtime, up) {
-			u.Output = up.Output
+			u.Output, u.Truncated = up.Output, up.Truncated
+			if len(up.Segments) > 0 {
+				u.Segments, _ = plainjson.Marshal(up.Segments) // of strings: cannot fail
+			}
 		}
 		in.Upstream = append(in.Upstream, u)
 	}
@@ -66,6 +63,30 @@ func Freeze(run turn.Run, line *projections.Input, settings map[string]json.RawM
 	}
 	in.Settings = settingsJSON(settings)
 	return in
+}
+
+func slots(inputs map[string]sdk.Input) []*eventsv1.JobSlot {
+	var out []*eventsv1.JobSlot
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		slot := &eventsv1.JobSlot{Name: name, Cardinality: inputs[name].Cardinality}
+		for _, i := range inputs[name].Items {
+			slot.Items = append(slot.Items, &eventsv1.JobItem{PluginId: i.PluginID, RuntimeId: i.Runtime, Value: i.Value})
+		}
+		out = append(out, slot)
+	}
+	return out
+}
+
+func thawSlots(from []*eventsv1.JobSlot) map[string]sdk.Input {
+	out := map[string]sdk.Input{}
+	for _, s := range from {
+		slot := sdk.Input{Cardinality: s.Cardinality}
+		for _, i := range s.Items {
+			slot.Items = append(slot.Items, sdk.InputItem{Value: i.Value, PluginID: i.PluginId, Runtime: i.RuntimeId})
+		}
+		out[s.Name] = slot
+	}
+	return out
 }
 
 // FreezeManual takes what a client named to run.
@@ -109,19 +130,18 @@ func Thaw(b []byte) (Frozen, error) {
 	if in.Version != InputVersion {
 		return Frozen{}, errors.Wrapf(ErrInputVersion, "version %d, this program continues %d", in.Version, InputVersion)
 	}
-	f := Frozen{Inputs: map[string]sdk.Input{}, Topic: in.Topic, Payload: in.Payload, Rendered: in.Rendered}
-	for _, s := range in.Inputs {
-		slot := sdk.Input{Cardinality: s.Cardinality}
-		for _, i := range s.Items {
-			slot.Items = append(slot.Items, sdk.InputItem{Value: i.Value, PluginID: i.PluginId, Runtime: i.RuntimeId})
-		}
-		f.Inputs[s.Name] = slot
-	}
+	f := Frozen{Inputs: thawSlots(in.Inputs), Exports: thawSlots(in.Exports), Topic: in.Topic, Payload: in.Payload, Rendered: in.Rendered}
 	for _, u := range in.Upstream {
-		f.Upstream = append(f.Upstream, turn.Result{
+		up := turn.Result{ // committed long ago: nothing of it is a staged write
 			RuntimeID: u.RuntimeId, PluginID: u.PluginId, RunID: u.RunId, Stage: manifest.Stage(u.Stage), Contract: u.Contract,
-			Status: turn.Status(u.Status), SkipReason: u.SkipReason, Output: u.Output,
-		})
+			Status: turn.Status(u.Status), SkipReason: u.SkipReason, Output: u.Output, Story: u.Story, Truncated: u.Truncated, Seed: true,
+		}
+		if len(u.Segments) > 0 {
+			if err := json.Unmarshal(u.Segments, &up.Segments); err != nil {
+				return Frozen{}, errors.Wrap(ErrInputVersion, err.Error())
+			}
+		}
+		f.Upstream = append(f.Upstream, up)
 	}
 	for _, a := range in.Actions {
 		f.Actions = append(f.Actions, thawAction(a))
@@ -136,9 +156,12 @@ func Thaw(b []byte) (Frozen, error) {
 
 // Run gives the run of a thawed job.
 func (f Frozen) Run(r manifest.Runtime) turn.Run {
-	run := turn.Run{Runtime: r, Inputs: f.Inputs, Upstream: f.Upstream}
-	if f.Topic != "" || len(f.Payload) > 0 {
+	run := turn.Run{Runtime: r, Inputs: f.Inputs, Exports: f.Exports, Upstream: f.Upstream}
+	switch {
+	case f.Topic != "":
 		run.Event = &sdk.EmittedEvent{Topic: f.Topic, Data: f.Payload}
+	case r.Schedule.Stage == "": // it was named to run
+		run.Manual, run.Payload = true, f.Payload
 	}
 	return run
 }

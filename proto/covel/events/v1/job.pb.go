@@ -239,6 +239,7 @@ type JobInput struct {
 	Rendered      string                 `protobuf:"bytes,6,opt,name=rendered,proto3" json:"rendered,omitempty"` // the player's line of the source turn
 	Actions       []*Action              `protobuf:"bytes,7,rep,name=actions,proto3" json:"actions,omitempty"`
 	Settings      []byte                 `protobuf:"bytes,8,opt,name=settings,proto3" json:"settings,omitempty"` // JSON object; of the plugin
+	Exports       []*JobSlot             `protobuf:"bytes,9,rep,name=exports,proto3" json:"exports,omitempty"`   // inputs with scope: committed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +326,13 @@ func (x *JobInput) GetActions() []*Action {
 func (x *JobInput) GetSettings() []byte {
 	if x != nil {
 		return x.Settings
+	}
+	return nil
+}
+
+func (x *JobInput) GetExports() []*JobSlot {
+	if x != nil {
+		return x.Exports
 	}
 	return nil
 }
@@ -461,6 +469,9 @@ type JobUpstream struct {
 	Status        string                 `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
 	SkipReason    string                 `protobuf:"bytes,7,opt,name=skip_reason,json=skipReason,proto3" json:"skip_reason,omitempty"`
 	Output        []byte                 `protobuf:"bytes,8,opt,name=output,proto3" json:"output,omitempty"` // JSON
+	Story         bool                   `protobuf:"varint,9,opt,name=story,proto3" json:"story,omitempty"`
+	Segments      []byte                 `protobuf:"bytes,10,opt,name=segments,proto3" json:"segments,omitempty"` // JSON; of a story it depends on
+	Truncated     bool                   `protobuf:"varint,11,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +560,27 @@ func (x *JobUpstream) GetOutput() []byte {
 		return x.Output
 	}
 	return nil
+}
+
+func (x *JobUpstream) GetStory() bool {
+	if x != nil {
+		return x.Story
+	}
+	return false
+}
+
+func (x *JobUpstream) GetSegments() []byte {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
+func (x *JobUpstream) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
 }
 
 // JobStarted: claimed; the run begins. Another attempt follows only after JobRequeued.
@@ -1019,7 +1051,7 @@ const file_covel_events_v1_job_proto_rawDesc = "" +
 	"request_id\x18\x12 \x01(\tR\trequestId\x12\x17\n" +
 	"\aseat_id\x18\x13 \x01(\tR\x06seatId\x12\x1b\n" +
 	"\tbody_hash\x18\x14 \x01(\fR\bbodyHash\x12\x16\n" +
-	"\x06writes\x18\x15 \x03(\tR\x06writes\"\xab\x02\n" +
+	"\x06writes\x18\x15 \x03(\tR\x06writes\"\xdf\x02\n" +
 	"\bJobInput\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x120\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x18.covel.events.v1.JobSlotR\x06inputs\x128\n" +
@@ -1028,7 +1060,8 @@ const file_covel_events_v1_job_proto_rawDesc = "" +
 	"\apayload\x18\x05 \x01(\fR\apayload\x12\x1a\n" +
 	"\brendered\x18\x06 \x01(\tR\brendered\x121\n" +
 	"\aactions\x18\a \x03(\v2\x17.covel.events.v1.ActionR\aactions\x12\x1a\n" +
-	"\bsettings\x18\b \x01(\fR\bsettings\"o\n" +
+	"\bsettings\x18\b \x01(\fR\bsettings\x122\n" +
+	"\aexports\x18\t \x03(\v2\x18.covel.events.v1.JobSlotR\aexports\"o\n" +
 	"\aJobSlot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vcardinality\x18\x02 \x01(\tR\vcardinality\x12.\n" +
@@ -1037,7 +1070,7 @@ const file_covel_events_v1_job_proto_rawDesc = "" +
 	"\tplugin_id\x18\x01 \x01(\tR\bpluginId\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x02 \x01(\tR\truntimeId\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xe3\x01\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xb3\x02\n" +
 	"\vJobUpstream\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1b\n" +
@@ -1048,7 +1081,11 @@ const file_covel_events_v1_job_proto_rawDesc = "" +
 	"\x06status\x18\x06 \x01(\tR\x06status\x12\x1f\n" +
 	"\vskip_reason\x18\a \x01(\tR\n" +
 	"skipReason\x12\x16\n" +
-	"\x06output\x18\b \x01(\fR\x06output\"\x94\x01\n" +
+	"\x06output\x18\b \x01(\fR\x06output\x12\x14\n" +
+	"\x05story\x18\t \x01(\bR\x05story\x12\x1a\n" +
+	"\bsegments\x18\n" +
+	" \x01(\fR\bsegments\x12\x1c\n" +
+	"\ttruncated\x18\v \x01(\bR\ttruncated\"\x94\x01\n" +
 	"\n" +
 	"JobStarted\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x12\n" +
@@ -1115,12 +1152,13 @@ var file_covel_events_v1_job_proto_depIdxs = []int32{
 	2,  // 2: covel.events.v1.JobInput.inputs:type_name -> covel.events.v1.JobSlot
 	4,  // 3: covel.events.v1.JobInput.upstream:type_name -> covel.events.v1.JobUpstream
 	14, // 4: covel.events.v1.JobInput.actions:type_name -> covel.events.v1.Action
-	3,  // 5: covel.events.v1.JobSlot.items:type_name -> covel.events.v1.JobItem
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	2,  // 5: covel.events.v1.JobInput.exports:type_name -> covel.events.v1.JobSlot
+	3,  // 6: covel.events.v1.JobSlot.items:type_name -> covel.events.v1.JobItem
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_job_proto_init() }
