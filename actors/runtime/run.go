@@ -94,7 +94,7 @@ func (r *run) prompt() prompt.In {
 	rt, f := r.start.Runtime, r.frozen
 	in := prompt.In{
 		Runtime: rt, PluginName: r.plugin.Manifest.DisplayName.In(f.Locale()), Locale: f.Locale(), InstructionLocale: f.Instructions, World: r.world.Record,
-		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs,
+		HasStory: f.State.History.Stories > 0, Characters: r.world.Characters, Schema: r.world.Schema, Inputs: r.start.Inputs, Exports: r.start.Exports,
 		Static: r.plugin.Manifest.Contributes.Prompt, Topics: f.Topics,
 		Dimensions: r.world.Dimensions, Entries: r.world.Entries, LogicalTurn: int(f.Execution.LogicalTurn), Settings: f.Pack.PluginSettings[rt.PluginID],
 	}

@@ -152,7 +152,7 @@ func (in In) turnContext(segments []placed) string {
 	for _, d := range in.Data {
 		parts = append(parts, in.dataBlock(d))
 	}
-	parts = append(parts, in.inputsBlock(), in.notAppliedBlock(), in.activationBlock())
+	parts = append(parts, in.slotsBlock("runtime-inputs", in.Inputs), in.slotsBlock("runtime-exports", in.Exports), in.notAppliedBlock(), in.activationBlock())
 	for _, s := range segments {
 		if s.place == systemPlace && s.volatility == perTurn {
 			parts = append(parts, s.content)

@@ -66,10 +66,10 @@ func dataLine(format string, r DataRow) string {
 	return "- " + key + " | " + cutRunes(value, maxDataSummary)
 }
 
-// inputsBlock shows the bound input slots as a JSON map. A value that is this execution's own story is not repeated.
-func (in In) inputsBlock() string {
+// slotsBlock shows bound input slots as a JSON map. A value that is this execution's own story is not repeated.
+func (in In) slotsBlock(tag string, inputs map[string]sdk.Input) string {
 	slots := map[string]any{}
-	for name, input := range in.Inputs {
+	for name, input := range inputs {
 		if len(input.Items) == 0 {
 			continue
 		}
@@ -88,7 +88,7 @@ func (in In) inputsBlock() string {
 	if len(slots) == 0 {
 		return ""
 	}
-	return block("runtime-inputs", Escape(toJSON(slots, false)))
+	return block(tag, Escape(toJSON(slots, false)))
 }
 
 func sortedItems(items []sdk.InputItem) []sdk.InputItem {

@@ -33,6 +33,7 @@ type In struct {
 	Schema     sdk.CharacterSchema
 
 	Inputs     map[string]sdk.Input          // bound io.inputs slots
+	Exports    map[string]sdk.Input          // those with scope: committed
 	NotApplied []projections.FailedOperation // own operations of the turn before that failed (NotAppliedFor)
 	Data       []DataBlock                   // own plugin data, in the order of io.selfData
 	Static     []manifest.PromptSegment      // the package's own fixed segments
