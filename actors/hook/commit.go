@@ -103,3 +103,9 @@ func PostCommit(ctx context.Context, s *Set, about trace.Scope, results []turn.R
 		}
 	}
 }
+
+// AfterCommit is what a turn hands its session before it ends: whom to tell when the execution is committed. Tell blocks.
+type AfterCommit struct {
+	ExecutionID string
+	Tell        func(ctx context.Context, committed func(runID string) bool, version uint64)
+}

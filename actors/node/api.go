@@ -68,6 +68,9 @@ func (n *Node) Create(ctx context.Context, id string, pack worlds.View) (project
 		return projections.State{}, errors.Wrapf(err, "create session %s", id)
 	}
 	v, err := n.View(ctx, id)
+	if err == nil {
+		n.sessionStarted(v.State.Session)
+	}
 	return v.State, err
 }
 
@@ -166,6 +169,8 @@ func (n *Node) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	// What hooks are told of is read before it is gone. A session that cannot be read is deleted without them.
+	seen, _ := n.View(ctx, id)
 	// Whoever follows the session asks for it anew when it leaves; from here on it is not started again for them.
 	n.setDeleting(id, true)
 	defer n.setDeleting(id, false)
@@ -175,7 +180,13 @@ func (n *Node) Delete(ctx context.Context, id string) error {
 			return ctx.Err()
 		}
 	}
-	return errors.Wrapf(n.Store.DeleteStream(ctx, kernel.StreamOf(id)), "delete session %s", id)
+	if err := n.Store.DeleteStream(ctx, kernel.StreamOf(id)); err != nil {
+		return errors.Wrapf(err, "delete session %s", id)
+	}
+	if seen.State.Version > 0 {
+		n.sessionEnded(seen.State.Session, "deleted")
+	}
+	return nil
 }
 
 func (n *Node) setDeleting(id string, yes bool) {

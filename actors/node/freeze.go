@@ -9,7 +9,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/actors/runtime"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/internal/safego"
@@ -127,9 +126,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		}
 	}
 	f.Topics = gen.Topics(chosen)
-	f.Hooks = hook.New(hook.Config{
-		Plugins: gen, Active: chosen.Active, SessionID: start.View.Session.ID, Locale: f.Locale(), Settings: pack.PluginSettings, Trace: n.Trace, Log: n.Log,
-	})
+	f.Hooks = n.hooks(gen, chosen.Active, start.View.Session, pack)
 	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
 	extensions := runtime.NewExtensions(f, n.Model, n.Log)
 	if f.World, err = extensions.World(ctx, f.World); err != nil {

@@ -25,6 +25,7 @@ import (
 	kernelturn "github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/tools"
+	"github.com/covel/covel/projections"
 )
 
 // Due finds sessions that need to be woken: an execution was open the last time anybody looked.
@@ -82,8 +83,10 @@ type Node struct {
 	packs  *packs
 
 	compactions runtime.Failures
-	stop   context.CancelFunc
-	loops  sync.WaitGroup
+	stop        context.CancelFunc
+	// running ends when the node has drained: what still runs in the background then is cut short.
+	running context.Context
+	loops   sync.WaitGroup
 
 	mu       sync.Mutex
 	sessions map[string]activation
@@ -119,7 +122,7 @@ func Start(cfg Config) *Node {
 	}
 	n.pool = n.system.Root.Spawn(jobs.PoolProps(kerneljob.PoolSize, cfg.Log))
 	ctx, stop := context.WithCancel(context.Background())
-	n.stop = stop
+	n.stop, n.running = stop, ctx
 	n.loop("follow the log", func() { n.follow(ctx) })
 	if n.Due != nil {
 		n.loop("due scan", func() { n.scan(ctx) })
@@ -194,6 +197,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
 		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, Installed: n.installed, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
+		Ended: func(s projections.State) { n.sessionEnded(s.Session, "ended") },
 		Turn: func(e kernel.StartTurn) *actor.Props {
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},

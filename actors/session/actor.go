@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/actors/hook"
 	jobs "github.com/covel/covel/actors/job"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
@@ -49,7 +50,9 @@ type Deps struct {
 	Background func(name string, work func())
 	IdleAfter  time.Duration // passivation; 0 means never
 	Trace      *trace.Writer // may be nil
-	Log        *slog.Logger
+	// Ended is called when an append that ends the session was published; it must not block. May be nil.
+	Ended func(projections.State)
+	Log   *slog.Logger
 }
 
 // Props makes the actor.
@@ -79,6 +82,8 @@ type session struct {
 	asked     time.Time
 	timer     *time.Timer // idle, or the end of the quarantine
 	gone      bool
+	after     hook.AfterCommit // of the execution that is being committed
+	started   time.Time        // of the live execution
 }
 
 type input struct{ in kernel.Input }
@@ -136,6 +141,8 @@ func (s *session) Receive(c actor.Context) {
 		c.Poison(c.Self())
 	case kernel.Progress:
 		s.progress(m)
+	case hook.AfterCommit:
+		s.after = m
 	case kernel.TurnEnded:
 		s.Log.Debug("turn ended", "session", s.SessionID, "execution", m.ExecutionID, "runtimes", len(m.Results))
 		s.step(c, m)
@@ -238,6 +245,7 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 			s.answer(e)
 		case kernel.Publish:
 			s.publish(Update{Publish: &e})
+			s.committed(e)
 			if s.live != nil && s.state.Execution == "" {
 				s.live = nil
 			}

@@ -210,6 +210,8 @@ func (t *turn) stopped(c actor.Context, who *actor.PID) {
 			Kind: kernelsession.RuntimeFailed, RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: string(rt.Schedule.Stage),
 			Status: string(kernel.Failed), Error: failure,
 		})
+		t.Trace.Emit(t.scope(kernel.Result{RunID: id, RuntimeID: rt.ID, PluginID: rt.PluginID}), trace.RuntimeFailed,
+			trace.RuntimeEnd{Status: string(kernel.Failed), StopReason: "internal", Error: failure})
 		t.step(c, kernel.RunEnded{Result: kernel.Result{
 			RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,
 			Contract: rt.IO.OutputContract, Status: kernel.Failed, StopReason: "internal", Error: failure,
@@ -233,6 +235,7 @@ func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
 	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
 	ended.Digests = t.frozen.Digests()
 	ended.DimensionProvider = commit.DimensionProvider(t.frozen.Active)
+	t.afterCommit(c, ended)
 	c.Send(c.Parent(), ended)
 	c.Stop(c.Self())
 }

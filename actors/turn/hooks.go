@@ -95,3 +95,14 @@ func (t *turn) conclude(c actor.Context, ended kernelsession.TurnEnded) {
 		return concluded{ended}
 	})
 }
+
+// afterCommit hands the session what to tell the PostStateCommit hooks when the execution is committed.
+func (t *turn) afterCommit(c actor.Context, ended kernelsession.TurnEnded) {
+	hooks, about, results := t.frozen.Hooks, t.about(), ended.Results
+	if !hooks.Has(sdk.OnPostStateCommit.Name) || len(results) == 0 {
+		return
+	}
+	c.Send(c.Parent(), hook.AfterCommit{ExecutionID: t.start.Execution.ID, Tell: func(ctx context.Context, committed func(string) bool, version uint64) {
+		hook.PostCommit(ctx, hooks, about, results, committed, version)
+	}})
+}

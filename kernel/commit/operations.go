@@ -26,7 +26,7 @@ func (p *planner) operationsOf(r turn.Result, alone bool) *Refusal {
 	}
 	for _, op := range r.Operations {
 		// Its provider owns the writes; they belong to the run that asked.
-		refusal := p.write(turn.Result{RuntimeID: r.RuntimeID, PluginID: op.PluginID, RunID: r.RunID, Proposals: op.Proposals})
+		refusal := p.write(turn.Result{RuntimeID: r.RuntimeID, PluginID: op.PluginID, RunID: r.RunID, Proposals: op.Proposals, Refused: op.Refused})
 		switch {
 		case refusal == nil:
 			p.ops = append(p.ops, operationOutcome(r, op, projections.OperationApplied, ""))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -66,7 +67,7 @@ func Take(event sdk.HookEvent, o Outcome, h Handler, raw json.RawMessage, failur
 	case err != nil:
 		return o, Report{Kind: Errored, Error: err.Error()}
 	case answer.Action == sdk.HookAbort && rule.Guard:
-		o.Aborted, o.By, o.Reason = true, h.PluginID, strings.TrimSpace(answer.Reason)
+		o.Aborted, o.By, o.Reason = true, h.PluginID, cut(strings.TrimSpace(text.Clean(answer.Reason)))
 		if o.Reason == "" {
 			o.Reason = fmt.Sprintf("the %s hook of %s refused", event, owner(h))
 		}
@@ -81,6 +82,16 @@ func Take(event sdk.HookEvent, o Outcome, h Handler, raw json.RawMessage, failur
 // unchanged: what was replaced was so already.
 func unchanged(a, b Outcome) bool {
 	return bytes.Equal(a.Payload, b.Payload) && a.End == b.End && a.Rejected == b.Rejected
+}
+
+// maxReason is how much of a reason is handed on, in characters.
+const maxReason = 2000
+
+func cut(reason string) string {
+	if r := []rune(reason); len(r) > maxReason {
+		return string(r[:maxReason-1]) + "…"
+	}
+	return reason
 }
 
 func owner(h Handler) string {
