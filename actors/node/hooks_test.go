@@ -99,8 +99,8 @@ func watch[P, R any](c *sdk.Covel, d *diary, e sdk.Event[P, R], line func(h *sdk
 	}, sdk.HookOptions[P]{})
 }
 
-// answer registers a handler that gives a fixed answer.
-func answer[P, R any](c *sdk.Covel, e sdk.Event[P, R], match func(P) bool, with sdk.HookResult[R]) {
+// says registers a handler that gives a fixed answer.
+func says[P, R any](c *sdk.Covel, e sdk.Event[P, R], match func(P) bool, with sdk.HookResult[R]) {
 	sdk.On(c, e, func(context.Context, *sdk.HookContext, P) (sdk.HookResult[R], error) { return with, nil }, sdk.HookOptions[P]{Match: match})
 }
 
