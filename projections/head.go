@@ -118,6 +118,9 @@ func (t Tree) Mark(at events.Version) (*Mark, bool) {
 	return t.Marks[i], true
 }
 
+// CanMove says whether the head can go to a mark without folding the log from its beginning.
+func (m *Mark) CanMove() bool { return m.path != nil }
+
 // Shows says whether a row of this version is part of the path.
 func (t Tree) Shows(v events.Version) bool {
 	return v > t.Since || slices.ContainsFunc(t.Visible, func(r Range) bool { return r.From <= v && v <= r.To })
@@ -147,7 +150,7 @@ func (s State) mark(at events.Version) *Mark {
 // played adds the player turn that has just committed. Further rounds of one input belong to its first turn.
 func (t Tree) played(s Session, execution string) Tree {
 	t.Point = 0
-	if t.Base == nil || s.Open == nil || s.Open.ID != execution {
+	if t.Base == nil || s.Open == nil || s.Open.ID != execution || s.Open.Origin != "player" {
 		return t
 	}
 	turns := append(slices.Clone(t.Turns), Take{TurnID: execution, Before: t.Head, Base: t.Base.Version})

@@ -208,6 +208,13 @@ func (s Session) LedgerOf(runtimeID string) LedgerEntry {
 // NextLogicalTurn is the number of the turn an input would start now.
 func (s Session) NextLogicalTurn() uint32 { return s.CompletedPlayerTurns + 1 }
 
+func (s Session) rememberRequest(r events.Recorded, q *eventsv1.Request) Session {
+	if q == nil {
+		return s
+	}
+	return s.remember(r, q.RequestId, q.SeatId, q.BodyHash, "")
+}
+
 func (s Session) pendingInput(execution string) *Input {
 	if s.Input == nil || s.Input.ExecutionID != execution || len(s.Input.Actions) == 0 {
 		return nil
@@ -241,6 +248,12 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.Seats = replaceSeat(s.Seats, seatOf(m.Seat))
 	case *eventsv1.SuspensionClaimed:
 		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
+	case *eventsv1.HeadMoved:
+		s = s.rememberRequest(r, m.Request)
+	case *eventsv1.BranchNamed:
+		s = s.rememberRequest(r, m.Request)
+	case *eventsv1.MessageRevised:
+		s = s.rememberRequest(r, m.Request)
 	case *eventsv1.SeatRemoved:
 		s.Seats = slices.DeleteFunc(slices.Clone(s.Seats), func(x Seat) bool { return x.ID == m.SeatId })
 	case *eventsv1.SettingsChanged:

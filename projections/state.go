@@ -127,7 +127,7 @@ func (s State) next(r events.Recorded, msg proto.Message) State {
 		s.staged = s.staged.without(m.ExecutionId)
 		s.Tree = s.Tree.played(s.Session, m.ExecutionId)
 	case *eventsv1.ActionsSubmitted:
-		s = s.marked(r.Version-1, len(m.Actions) > 0 || s.Session.Draft != nil)
+		s = s.marked(r.Version-1, carriesLine(m.Type) && (len(m.Actions) > 0 || s.Session.Draft != nil))
 	case *eventsv1.ExecutionFailed:
 		s.staged = s.staged.without(m.ExecutionId)
 	case *eventsv1.ExecutionAborted:

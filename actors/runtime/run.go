@@ -142,7 +142,7 @@ func historyMessages(h projections.History) []sdk.HistoryMessage {
 	var out []sdk.HistoryMessage
 	for _, m := range h.Uncompacted() {
 		out = append(out, sdk.HistoryMessage{
-			ID: m.ID, Role: m.Role, Content: m.Text, TurnID: m.TurnID, RuntimeID: m.RuntimeID, PluginID: m.PluginID, Source: m.Source,
+			ID: m.ID, Role: m.Role, Content: m.Shown(), TurnID: m.TurnID, RuntimeID: m.RuntimeID, PluginID: m.PluginID, Source: m.Source,
 		})
 	}
 	return out

@@ -252,7 +252,7 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 		case kernel.Reset:
 			s.closeFollowers(e.Reason)
 		case kernel.Refold:
-			s.refold(c)
+			s.refold(c, e.Whole)
 		case kernel.SaveSnapshot:
 			s.saveSnapshot(e.State)
 		case kernel.Passivate:

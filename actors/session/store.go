@@ -100,11 +100,15 @@ func (s *session) settle(c actor.Context, cmd kernel.Command) {
 	})
 }
 
-// refold reads the stream from the newest fitting snapshot on.
-func (s *session) refold(c actor.Context) {
+// refold reads the stream from the newest fitting snapshot on, or whole.
+func (s *session) refold(c actor.Context, whole bool) {
 	self, root, ctx := c.Self(), c.ActorSystem().Root, s.ctx
 	safego.Go("refold", func() {
-		state, err := Fold(ctx, s.Store, s.Snapshots, s.SessionID)
+		snapshots := s.Snapshots
+		if whole {
+			snapshots = nil
+		}
+		state, err := Fold(ctx, s.Store, snapshots, s.SessionID)
 		if err != nil {
 			root.Send(self, unreadable{err})
 			return

@@ -34,6 +34,7 @@ type stage struct {
 	at      line
 	store   *fuse
 	blobs   *memory.Blobs
+	snapshots
 	plugins *registry.Generation
 	world   worlds.View
 	cast    *cast
@@ -131,7 +132,7 @@ func (st *stage) open() {
 	st.nodes++
 	st.store.mend()
 	st.node = node.Start(node.Config{
-		Store: st.store, Blobs: st.blobs, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
+		Store: st.store, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
 		Name: fmt.Sprint("node-", st.nodes), IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -200,6 +201,34 @@ func (st *stage) tell() []string {
 		out = append(out, st.script.event(r))
 	}
 	return out
+}
+
+// snapshots keeps the newest snapshot, written out as on a disk.
+type snapshots struct {
+	mu   sync.Mutex
+	body []byte
+}
+
+// Load implements session.Snapshots.
+func (s *snapshots) Load(context.Context, string) (projections.State, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.body == nil {
+		return projections.State{}, false, nil
+	}
+	state, err := projections.DecodeState(s.body)
+	return state, err == nil, err
+}
+
+// Save implements session.Snapshots.
+func (s *snapshots) Save(_ context.Context, _ string, state projections.State) error {
+	body, err := state.Encode()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.body = body
+	}
+	return err
 }
 
 // fuse is the store as a node sees it: once blown, nothing gets through, as for a process that is dead.

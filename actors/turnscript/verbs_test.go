@@ -11,6 +11,7 @@ import (
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 // verbs are the commands of a script.
@@ -59,6 +60,18 @@ func player(st *stage, l line) {
 		st.script.answer(a)
 	case "retry":
 		st.send(kernel.Command{Type: kernel.RetryTurn})
+	case "undo":
+		st.send(kernel.Command{Type: kernel.MoveHead})
+	case "regenerate":
+		st.send(kernel.Command{Type: kernel.Regenerate})
+	case "goto": // the turn whose line it was
+		st.send(kernel.Command{Type: kernel.MoveHead, TurnID: st.turnOf(rest)})
+	case "name":
+		line, name, _ := strings.Cut(rest, " ")
+		st.send(kernel.Command{Type: kernel.NameTurn, TurnID: st.turnOf(line), Text: name})
+	case "revise": // the newest page
+		state := st.state()
+		st.send(kernel.Command{Type: kernel.ReviseMessage, MessageID: state.History.At(state.History.Len() - 1).ID, Text: rest})
 	case "pause", "resume", "end":
 		a, err := st.node.ChangeStatus(context.Background(), sessionID, kernel.ChangeKind(what))
 		st.must(err)
@@ -71,6 +84,22 @@ func player(st *stage, l line) {
 	default:
 		st.fail("the player cannot %q", what)
 	}
+}
+
+// turnOf gives the newest turn that was begun with a line, wherever it stands in the tree.
+func (st *stage) turnOf(line string) (id string) {
+	for r, err := range st.store.ReadStream(context.Background(), kernel.StreamOf(sessionID), 1) {
+		st.must(err)
+		msg, err := events.Decode(r.Event)
+		st.must(err)
+		if m, ok := msg.(*eventsv1.ActionsSubmitted); ok && m.Rendered == line {
+			id = m.ExecutionId
+		}
+	}
+	if id == "" {
+		st.fail("nobody said %q", line)
+	}
+	return id
 }
 
 func advance(st *stage, l line) {
@@ -188,7 +217,16 @@ func show(st *stage, l line) {
 		}
 	case "story":
 		for _, m := range st.state().History.Tail(1000) {
-			st.script.note("%s: %s", m.Role, strings.ReplaceAll(m.Text, "\n", " / "))
+			st.script.note("%s: %s", m.Role, strings.ReplaceAll(m.Shown(), "\n", " / "))
+		}
+	case "tree":
+		tree := st.state().Tree
+		for _, x := range tree.Turns {
+			mark := ""
+			if slices.ContainsFunc(tree.OnPath(), func(y projections.Take) bool { return y.TurnID == x.TurnID }) {
+				mark = " on the path"
+			}
+			st.script.note("turn %s, one of %d takes, after %s%s %s", x.TurnID, len(tree.Takes(x.TurnID)), orNothing(x.Before), mark, x.Name)
 		}
 	case "data":
 		plugin, ns, _ := strings.Cut(rest, " ")

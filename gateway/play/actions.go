@@ -24,6 +24,9 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cmd, p := readCommand(in)
+	if p == nil && elsewhere(in.Type) {
+		p = problem("unknown_type", "%q has an address of its own (docs/protocol.md), since no stream can follow a head that moves", in.Type)
+	}
 	if p != nil {
 		s.fail(w, statusOf(p.Code), p)
 		return

@@ -82,6 +82,7 @@ type Message struct {
 	Text          string                `json:"text"`
 	Segments      []projections.Segment `json:"segments,omitempty"`
 	Truncated     bool                  `json:"truncated,omitempty"`
+	Revised       bool                  `json:"revised,omitempty"` // text is not what was committed
 	Actions       []MessageAction       `json:"actions,omitempty"`
 	CharacterName string                `json:"characterName,omitempty"`
 	Interactions  []Interaction         `json:"interactions,omitempty"`
@@ -173,8 +174,11 @@ func sessionOf(s projections.Session) Session {
 func messageOf(m projections.Message, s projections.State) Message {
 	out := Message{
 		ID: m.ID, TurnID: m.TurnID, Seq: m.Version, Role: m.Role, Source: m.Source, RuntimeID: m.RuntimeID, PluginID: m.PluginID,
-		Text: m.Text, Segments: m.Segments, Truncated: m.Truncated, Blocks: m.Blocks, CreatedAt: m.At,
+		Text: m.Shown(), Segments: m.Segments, Revised: m.Revised != "", Truncated: m.Truncated, Blocks: m.Blocks, CreatedAt: m.At,
 		Anchor: m.Anchor, Actions: actionsOf(m.Actions), CharacterName: actingName(m.Actions, s),
+	}
+	if out.Revised {
+		out.Segments = nil // they are the paragraphs of what it was
 	}
 	for _, i := range s.Interactions {
 		if i.MessageID == m.ID {

@@ -47,6 +47,8 @@ func Check(hot projections.State, cmd Command) (Command, *Refusal) {
 			return cmd, &Refusal{Code: "nothing_to_retry", Message: "no line waits to be tried again"}
 		}
 		return cmd, nil
+	case MoveHead, Regenerate, ReviseMessage, NameTurn:
+		return checkHead(hot, cmd)
 	case SubmitActions:
 		return checkActions(hot, cmd)
 	}

@@ -144,6 +144,10 @@ func (s *step) accept() {
 		s.claim(cmd)
 		return
 	}
+	if goesElsewhere(cmd.Type) {
+		s.goElsewhere(cmd)
+		return
+	}
 	hash, _ := hex.DecodeString(cmd.BodyHash)
 	submitted := &eventsv1.ActionsSubmitted{
 		RequestId: cmd.RequestID, BodyHash: hash, Type: cmd.Type, SeatId: cmd.SeatID, Rendered: Rendered(s.Hot, cmd.Actions),

@@ -78,8 +78,8 @@ type Publish struct {
 // Reset tells followers that what they have is no longer a prefix of the stream.
 type Reset struct{ Reason string }
 
-// Refold loads the stream anew and reports Recovered.
-type Refold struct{}
+// Refold loads the stream anew and reports Recovered. Whole: without a snapshot.
+type Refold struct{ Whole bool }
 
 // SaveSnapshot keeps the hot state.
 type SaveSnapshot struct{ State projections.State }

@@ -96,6 +96,10 @@ type Command struct {
 	SuspensionID string               // resume_suspension
 	Answer       projections.RawJSON  // resume_suspension: what the player gives
 
+	TurnID    string // move_head: "" takes the newest turn back; regenerate: "" is the newest; name_turn
+	MessageID string // revise_message
+	Text      string // revise_message, name_turn
+
 	admitted bool // Base was held against the head
 }
 
@@ -106,6 +110,10 @@ const (
 	RetryTurn        = "retry_turn"
 	RunRuntimes      = "run_runtimes"      // a manual run, or a retry of failed runs of a turn
 	ResumeSuspension = "resume_suspension" // goes on with a suspended run
+	MoveHead         = "move_head"         // takes the newest turn back, or goes to another turn
+	Regenerate       = "regenerate"        // plays the input of a turn again: another take
+	ReviseMessage    = "revise_message"    // changes what is shown of a message
+	NameTurn         = "name_turn"         // names a turn and what goes on from it
 )
 
 // Change is a session-scope change that does not start an execution.
@@ -159,6 +167,7 @@ const (
 	AppendCommit AppendKind = "commit" // the end of an execution, whichever
 	AppendOpen   AppendKind = "open"   // the start of the opening
 	AppendChange AppendKind = "change"
+	AppendHead   AppendKind = "head" // the head moves, a message is revised, a turn named
 	AppendExpire AppendKind = "expire" // suspensions whose time is over
 	AppendJob    AppendKind = "job"
 	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead

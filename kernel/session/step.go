@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/covel/covel/events"
@@ -201,6 +202,9 @@ func (s *step) appended(in AppendDone) {
 		s.Hot = next
 	}
 	s.do(Publish{recorded, s.Hot})
+	if slices.ContainsFunc(recorded, func(r events.Recorded) bool { return r.Type == "HeadMoved" }) {
+		s.do(Reset{"head-moved"}) // what followers have is not what is shown any more
+	}
 	if uint64(before)/SnapshotEvery != uint64(s.Hot.Version)/SnapshotEvery && s.Hot.Session.Open == nil {
 		s.do(SaveSnapshot{s.Hot})
 	}
@@ -210,6 +214,11 @@ func (s *step) appended(in AppendDone) {
 		s.Current = nil
 		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: cmd.ExecutionID})
 		s.startTurn()
+	case AppendHead:
+		cmd := s.Current
+		s.Current = nil
+		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version})
+		s.Phase = Idle
 	case AppendOpen:
 		s.Opening = false
 		s.startTurn()
@@ -241,7 +250,7 @@ func (s *step) lost() {
 	lost := *s.InFlight
 	s.InFlight = nil
 	switch lost.Kind {
-	case AppendAccept:
+	case AppendAccept, AppendHead:
 		s.requeue()
 	case AppendChange:
 		s.Changes = append([]Change{*lost.Change}, s.Changes...)
@@ -302,7 +311,7 @@ func (s *step) refused(message string) {
 	}
 	refusal := &Refusal{Code: "internal", Message: "the log refused the write: " + message}
 	switch failed.Kind {
-	case AppendAccept:
+	case AppendAccept, AppendHead:
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
 		s.Current = nil
 	case AppendChange:

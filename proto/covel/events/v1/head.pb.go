@@ -27,6 +27,7 @@ type HeadMoved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	To            uint64                 `protobuf:"varint,1,opt,name=to,proto3" json:"to,omitempty"`        // stream version of the end of a logical turn
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // undo | regenerate | take
+	Request       *Request               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -75,11 +76,19 @@ func (x *HeadMoved) GetReason() string {
 	return ""
 }
 
+func (x *HeadMoved) GetRequest() *Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
 // BranchNamed gives a turn, and so the story that goes on from it, a name for the player.
 type BranchNamed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TurnId        string                 `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Request       *Request               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,11 +137,19 @@ func (x *BranchNamed) GetName() string {
 	return ""
 }
 
+func (x *BranchNamed) GetRequest() *Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
 // MessageRevised changes what views and prompts show of a row; the row itself stays as it was committed.
 type MessageRevised struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MessageId     string                 `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"` // empty: as it was committed
+	Request       *Request               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,21 +198,98 @@ func (x *MessageRevised) GetText() string {
 	return ""
 }
 
+func (x *MessageRevised) GetRequest() *Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// Request names the client's request that an event carries out, so that a repeat of it runs nothing twice. An event that
+// stands beside its input (ActionsSubmitted) has none.
+type Request struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	BodyHash      []byte                 `protobuf:"bytes,2,opt,name=body_hash,json=bodyHash,proto3" json:"body_hash,omitempty"` // SHA-256 of the canonical request body (RFC 8785)
+	SeatId        string                 `protobuf:"bytes,3,opt,name=seat_id,json=seatId,proto3" json:"seat_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Request) Reset() {
+	*x = Request{}
+	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Request) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Request) ProtoMessage() {}
+
+func (x *Request) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Request.ProtoReflect.Descriptor instead.
+func (*Request) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_head_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Request) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *Request) GetBodyHash() []byte {
+	if x != nil {
+		return x.BodyHash
+	}
+	return nil
+}
+
+func (x *Request) GetSeatId() string {
+	if x != nil {
+		return x.SeatId
+	}
+	return ""
+}
+
 var File_covel_events_v1_head_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_head_proto_rawDesc = "" +
 	"\n" +
-	"\x1acovel/events/v1/head.proto\x12\x0fcovel.events.v1\"3\n" +
+	"\x1acovel/events/v1/head.proto\x12\x0fcovel.events.v1\"g\n" +
 	"\tHeadMoved\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x04R\x02to\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\":\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x122\n" +
+	"\arequest\x18\x03 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"n\n" +
 	"\vBranchNamed\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"C\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x122\n" +
+	"\arequest\x18\x03 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"w\n" +
 	"\x0eMessageRevised\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04textB7Z5github.com/covel/covel/proto/covel/events/v1;eventsv1b\x06proto3"
+	"\x04text\x18\x02 \x01(\tR\x04text\x122\n" +
+	"\arequest\x18\x03 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"^\n" +
+	"\aRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
+	"\tbody_hash\x18\x02 \x01(\fR\bbodyHash\x12\x17\n" +
+	"\aseat_id\x18\x03 \x01(\tR\x06seatIdB7Z5github.com/covel/covel/proto/covel/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_covel_events_v1_head_proto_rawDescOnce sync.Once
@@ -209,18 +303,22 @@ func file_covel_events_v1_head_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_head_proto_rawDescData
 }
 
-var file_covel_events_v1_head_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_covel_events_v1_head_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_covel_events_v1_head_proto_goTypes = []any{
 	(*HeadMoved)(nil),      // 0: covel.events.v1.HeadMoved
 	(*BranchNamed)(nil),    // 1: covel.events.v1.BranchNamed
 	(*MessageRevised)(nil), // 2: covel.events.v1.MessageRevised
+	(*Request)(nil),        // 3: covel.events.v1.Request
 }
 var file_covel_events_v1_head_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	3, // 0: covel.events.v1.HeadMoved.request:type_name -> covel.events.v1.Request
+	3, // 1: covel.events.v1.BranchNamed.request:type_name -> covel.events.v1.Request
+	3, // 2: covel.events.v1.MessageRevised.request:type_name -> covel.events.v1.Request
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_head_proto_init() }
@@ -234,7 +332,7 @@ func file_covel_events_v1_head_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_head_proto_rawDesc), len(file_covel_events_v1_head_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,147 @@
+package play
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/projections"
+)
+
+// Turn is one player turn in the tree of turns. Takes are the turns of the same moment, itself included, oldest first.
+type Turn struct {
+	TurnID string   `json:"turnId"`
+	Before string   `json:"before,omitempty"`
+	Name   string   `json:"name,omitempty"`
+	OnPath bool     `json:"onPath"`
+	Takes  []string `json:"takes"`
+}
+
+// Tree is how the player turns of a session stand to each other.
+type Tree struct {
+	Head  string `json:"head"`
+	Turns []Turn `json:"turns"`
+}
+
+func treeOf(t projections.Tree) Tree {
+	out := Tree{Head: t.Head, Turns: make([]Turn, 0, len(t.Turns))}
+	on := map[string]bool{}
+	for _, x := range t.OnPath() {
+		on[x.TurnID] = true
+	}
+	for _, x := range t.Turns {
+		turn := Turn{TurnID: x.TurnID, Before: x.Before, Name: x.Name, OnPath: on[x.TurnID]}
+		for _, y := range t.Takes(x.TurnID) {
+			turn.Takes = append(turn.Takes, y.TurnID)
+		}
+		out.Turns = append(out.Turns, turn)
+	}
+	return out
+}
+
+// headPayload is what the commands that move, revise and name say.
+type headPayload struct {
+	TurnID    string `json:"turnId"`
+	MessageID string `json:"messageId"`
+	Text      string `json:"text"`
+	Name      string `json:"name"`
+}
+
+func elsewhere(typ string) bool {
+	switch typ {
+	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn:
+		return true
+	}
+	return false
+}
+
+// readHead reads such a command; body gets what the request asks for, by which a repeat is known.
+func readHead(payload json.RawMessage, out *kernel.Command, body map[string]any) *Problem {
+	var p headPayload
+	if problem := decodeStrict(orEmpty(payload), &p, "payload"); problem != nil {
+		return problem
+	}
+	switch {
+	case out.Type == kernel.ReviseMessage && p.MessageID == "":
+		return invalid("payload.messageId", "payload.messageId is missing")
+	case out.Type == kernel.NameTurn && p.TurnID == "":
+		return invalid("payload.turnId", "payload.turnId is missing")
+	}
+	out.TurnID, out.MessageID, out.Text = p.TurnID, p.MessageID, clean(p.Text)
+	if out.Type == kernel.NameTurn {
+		out.Text = clean(p.Name)
+	}
+	body["turnId"], body["messageId"], body["text"] = out.TurnID, out.MessageID, out.Text
+	return nil
+}
+
+// goElsewhere is the HTTP side of one of these commands: it answers when the session has accepted it.
+func (s *server) goElsewhere(typ string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		in := struct {
+			RequestID string `json:"requestId"`
+			headPayload
+		}{}
+		if !s.body(w, r, &in) {
+			return
+		}
+		if in.RequestID == "" {
+			in.RequestID = uuid.NewString()
+		}
+		if id := r.PathValue("turn"); id != "" {
+			in.TurnID = id
+		}
+		if id := r.PathValue("message"); id != "" {
+			in.MessageID = id
+		}
+		payload, err := json.Marshal(in.headPayload)
+		if err != nil {
+			s.error(w, err)
+			return
+		}
+		cmd, p := readCommand(command{Type: typ, RequestID: in.RequestID, Payload: payload})
+		if p != nil {
+			s.fail(w, statusOf(p.Code), p)
+			return
+		}
+		a, err := s.accepted(r.Context(), r.PathValue("id"), cmd)
+		if err != nil {
+			s.error(w, err)
+			return
+		}
+		reply := map[string]any{"ok": true, "version": a.Version}
+		if a.ExecutionID != "" {
+			reply["executionId"] = a.ExecutionID
+		}
+		s.reply(w, http.StatusOK, reply)
+	}
+}
+
+// accepted submits a command and waits until the session has accepted it.
+func (s *server) accepted(ctx context.Context, session string, cmd kernel.Command) (kernel.Answer, error) {
+	answers := make(chan kernel.Answer, 8)
+	if err := s.Node.Submit(ctx, session, cmd, func(a kernel.Answer) {
+		select {
+		case answers <- a:
+		default:
+		}
+	}); err != nil {
+		return kernel.Answer{}, err
+	}
+	for {
+		select {
+		case a := <-answers:
+			switch {
+			case a.Refusal != nil:
+				return a, a.Refusal
+			case a.Status == kernel.Accepted:
+				return a, nil
+			}
+		case <-ctx.Done():
+			return kernel.Answer{}, ctx.Err()
+		}
+	}
+}
