@@ -29,11 +29,11 @@ const sessionID = "s1"
 
 // stage is everything a script plays on. It outlives the nodes: a crash takes the node away and leaves the rest.
 type stage struct {
-	t       *testing.T
-	file    string
-	at      line
-	store   *fuse
-	blobs   *memory.Blobs
+	t     *testing.T
+	file  string
+	at    line
+	store *fuse
+	blobs *memory.Blobs
 	snapshots
 	plugins *registry.Generation
 	world   worlds.View

@@ -167,7 +167,7 @@ const (
 	AppendCommit AppendKind = "commit" // the end of an execution, whichever
 	AppendOpen   AppendKind = "open"   // the start of the opening
 	AppendChange AppendKind = "change"
-	AppendHead   AppendKind = "head" // the head moves, a message is revised, a turn named
+	AppendHead   AppendKind = "head"   // the head moves, a message is revised, a turn named
 	AppendExpire AppendKind = "expire" // suspensions whose time is over
 	AppendJob    AppendKind = "job"
 	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead

@@ -273,9 +273,9 @@ func fold(t testing.TB, msgs ...proto.Message) projections.State {
 // A plugin that writes to what it is shown writes to nothing.
 func TestViewSharesNothing(t *testing.T) {
 	state := projections.State{
-		Session:    projections.Session{Seats: []projections.Seat{{ID: "seat-1", CharacterIDs: []string{"pc"}, CurrentCharacterID: "pc", Primary: true}}},
+		Session: projections.Session{Seats: []projections.Seat{{ID: "seat-1", CharacterIDs: []string{"pc"}, CurrentCharacterID: "pc", Primary: true}}},
 		Path: projections.Path{Characters: projections.Characters{SchemaVersion: 2, Types: []string{"npc"}, Attributes: projections.RawJSON(`[{"id":"hp","type":"number"}]`), List: []projections.Character{{ID: "pc", Name: "陆青云", Aliases: []string{"青云"}, Type: "player", Fields: projections.RawJSON(`{"hp":1}`), Version: 4}}},
-		Lorebook:   projections.Lorebook{{ID: "潮", Keys: []string{"潮"}, Content: "退潮", Strategy: "selective", Position: "at_depth", InsertionOrder: 3, Extra: projections.RawJSON(`{"title":"潮"}`)}}},
+			Lorebook: projections.Lorebook{{ID: "潮", Keys: []string{"潮"}, Content: "退潮", Strategy: "selective", Position: "at_depth", InsertionOrder: 3, Extra: projections.RawJSON(`{"title":"潮"}`)}}},
 	}
 	pack := worlds.View{DeclaredSchema: &sdk.CharacterSchema{Types: []string{"npc"}, Attributes: []sdk.AttributeDef{{ID: "hp"}}}}
 	pack.Record.ID, pack.Record.Tags, pack.Record.Metadata = "w", []string{"海"}, map[string]any{"a": 1}
