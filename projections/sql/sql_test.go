@@ -102,7 +102,7 @@ func turn(t testing.TB, store events.Store, session, execution, line string) {
 	t.Helper()
 	put(t, store, session, execution,
 		&eventsv1.ActionsSubmitted{RequestId: execution, Rendered: line, ExecutionId: execution, InputMessageId: "m-" + execution, Actions: []*eventsv1.Action{{Kind: "say", Text: line}}},
-		&eventsv1.ExecutionStarted{ExecutionId: execution})
+		&eventsv1.ExecutionStarted{ExecutionId: execution, Origin: "player"})
 	put(t, store, session, execution,
 		&eventsv1.NarrativeAppended{MessageId: "s-" + execution, Text: "答：" + line},
 		&eventsv1.ExecutionCommitted{ExecutionId: execution})
