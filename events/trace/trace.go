@@ -6,6 +6,8 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,8 +37,23 @@ type Entry struct {
 type Query struct {
 	SessionID string
 	TurnID    string
+	Types     []Type
 	Before    uint64 // only entries with a smaller Seq; 0: from the newest
 	Limit     int    // at most this many, the newest of those selected
+	Bytes     int    // of payloads: no further entry once this many are read
+}
+
+// Selects says whether an entry is one of those that are asked for, but for Limit and Bytes.
+func (q Query) Selects(e Entry) bool {
+	return e.SessionID == q.SessionID && (q.TurnID == "" || e.TurnID == q.TurnID) && (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) &&
+		(q.Before == 0 || e.Seq < q.Before)
+}
+
+// Damaged tells that a part of the trace cannot be read.
+type Damaged struct{ Files []string }
+
+func (d *Damaged) Error() string {
+	return "trace: damaged files are left out: " + strings.Join(d.Files, ", ")
 }
 
 // Store keeps entries. Its methods may be called concurrently; Append is called by one Writer.
@@ -44,7 +61,7 @@ type Store interface {
 	// Append adds entries whose Seq rises above all before, all of them or none. With durable it returns only when a crash
 	// of the machine cannot lose them.
 	Append(ctx context.Context, entries []Entry, durable bool) error
-	// Read gives the selected entries, oldest first.
+	// Read gives the selected entries, oldest first; with a Damaged error those that could be read.
 	Read(ctx context.Context, q Query) ([]Entry, error)
 	// Last is the highest Seq that was ever kept.
 	Last(ctx context.Context) (uint64, error)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,15 +42,18 @@ type Writer struct {
 	closing sync.Once
 	last    uint64        // of the goroutine that writes
 	dropped atomic.Uint64 // since the start
-	told    uint64        // dropped entries that the trace tells of
+
+	mu   sync.Mutex
+	lost map[string]uint64 // dropped entries by session that its trace does not tell of yet
 }
 
 type item struct {
 	at      time.Time
 	scope   Scope
-	typ     Type
+	typ     Type // "" of what only waits for its place in the queue
 	payload any
-	done    chan error // of an entry somebody waits for
+	done    chan error // of an item somebody waits for
+	forget  string     // a session whose entries go
 }
 
 // NewWriter starts a writer on a store. It reads from the store how far the trace has come.
@@ -57,7 +62,7 @@ func NewWriter(ctx context.Context, store Store, log *slog.Logger) (*Writer, err
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: store, log: log, queue: make(chan item, QueueLen), stop: make(chan struct{}), done: make(chan struct{}), last: last}
+	w := &Writer{store: store, log: log, queue: make(chan item, QueueLen), stop: make(chan struct{}), done: make(chan struct{}), last: last, lost: map[string]uint64{}}
 	safego.Go("trace", w.run)
 	return w, nil
 }
@@ -70,8 +75,15 @@ func (w *Writer) Emit(s Scope, t Type, payload any) {
 	select {
 	case w.queue <- item{at: time.Now(), scope: s, typ: t, payload: payload}:
 	default:
-		w.dropped.Add(1)
+		w.drop(s.SessionID, 1)
 	}
+}
+
+func (w *Writer) drop(session string, n uint64) {
+	w.dropped.Add(n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost[session] += n
 }
 
 // EmitSync adds an entry and returns when it is durable: the intent of an outside call that must not be repeated silently
@@ -80,22 +92,7 @@ func (w *Writer) EmitSync(ctx context.Context, s Scope, t Type, payload any) err
 	if w == nil {
 		return nil
 	}
-	it := item{at: time.Now(), scope: s, typ: t, payload: payload, done: make(chan error, 1)}
-	select {
-	case w.queue <- it:
-	case <-w.stop:
-		return ErrClosed
-	case <-ctx.Done():
-		return errors.Wrap(ctx.Err(), "trace")
-	}
-	select {
-	case err := <-it.done:
-		return err
-	case <-w.done:
-		return ErrClosed
-	case <-ctx.Done():
-		return errors.Wrap(ctx.Err(), "trace")
-	}
+	return w.wait(ctx, item{at: time.Now(), scope: s, typ: t, payload: payload})
 }
 
 // Flush returns when everything that was emitted before is written.
@@ -103,10 +100,40 @@ func (w *Writer) Flush(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	it := item{done: make(chan error, 1)}
+	return w.wait(ctx, item{})
+}
+
+// Forget removes what is kept of a session, also what still waits to be written.
+func (w *Writer) Forget(ctx context.Context, sessionID string) error {
+	if w == nil {
+		return nil
+	}
+	return w.wait(ctx, item{forget: sessionID})
+}
+
+// Read gives the selected entries, oldest first, also those that were emitted just now. With a Damaged error come the entries
+// that could be read.
+func (w *Writer) Read(ctx context.Context, q Query) ([]Entry, error) {
+	if w == nil {
+		return nil, nil
+	}
+	if err := w.Flush(ctx); err != nil && !errors.Is(err, ErrClosed) {
+		return nil, err
+	}
+	return w.store.Read(ctx, q)
+}
+
+// wait puts an item into the queue and returns when its turn has come.
+func (w *Writer) wait(ctx context.Context, it item) error {
+	it.done = make(chan error, 1)
+	select {
+	case <-w.stop:
+		return ErrClosed
+	default:
+	}
 	select {
 	case w.queue <- it:
-	case <-w.done:
+	case <-w.stop:
 		return ErrClosed
 	case <-ctx.Done():
 		return errors.Wrap(ctx.Err(), "trace")
@@ -157,10 +184,10 @@ func (w *Writer) run() {
 	}
 }
 
-// gather takes what waits already, so that a burst is one transaction.
+// gather takes what waits already, so that a burst is one transaction. A session is forgotten in a batch of its own.
 func (w *Writer) gather(first item) []item {
 	batch := []item{first}
-	for len(batch) < maxBatch {
+	for len(batch) < maxBatch && batch[len(batch)-1].forget == "" {
 		select {
 		case it := <-w.queue:
 			batch = append(batch, it)
@@ -172,35 +199,74 @@ func (w *Writer) gather(first item) []item {
 }
 
 func (w *Writer) write(batch []item) {
+	lost := w.untold()
 	var entries []Entry
-	var waiting []chan error
-	durable := false
-	if lost := w.dropped.Load(); lost > w.told {
-		entries = append(entries, w.entry(item{at: time.Now(), typ: Dropped, scope: Scope{SessionID: batch[0].scope.SessionID},
-			payload: Lost{Count: lost - w.told, Reason: "the queue was full or the store refused"}}))
-		w.told = lost
+	for _, session := range slices.Sorted(maps.Keys(lost)) {
+		entries = append(entries, w.entry(item{at: time.Now(), typ: Dropped, scope: Scope{SessionID: session},
+			payload: Lost{Count: lost[session], Reason: "the queue was full, or the store refused"}}))
 	}
+	durable, forget := false, ""
 	for _, it := range batch {
-		if it.done != nil {
-			waiting = append(waiting, it.done)
-			durable = durable || it.typ != ""
-		}
+		durable = durable || it.done != nil && it.typ != ""
 		if it.typ != "" {
 			entries = append(entries, w.entry(it))
 		}
+		forget = it.forget // only the last can have one
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
 	var err error
 	if len(entries) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 		err = w.store.Append(ctx, entries, durable)
-		cancel()
 	}
 	if err != nil {
-		w.dropped.Add(uint64(len(entries)))
+		w.keep(lost)
+		for _, it := range batch {
+			if it.typ != "" {
+				w.drop(it.scope.SessionID, 1)
+			}
+		}
 		w.log.Warn("trace entries were not kept", "count", len(entries), "error", err)
 	}
-	for _, done := range waiting {
-		done <- err
+	if forget != "" {
+		forgetErr := w.store.Forget(ctx, forget)
+		w.mu.Lock()
+		delete(w.lost, forget)
+		w.mu.Unlock()
+		batch[len(batch)-1].done <- forgetErr
+		batch = batch[:len(batch)-1]
+	}
+	for _, it := range batch {
+		if it.done != nil {
+			it.done <- err
+		}
+	}
+}
+
+// untold takes the counts of what was dropped since the last time.
+func (w *Writer) untold() map[string]uint64 {
+	w.mu.Lock()
+	lost := w.lost
+	if len(lost) == 0 {
+		w.mu.Unlock()
+		return nil
+	}
+	w.lost = map[string]uint64{}
+	w.mu.Unlock()
+	total := uint64(0)
+	for _, n := range lost {
+		total += n
+	}
+	w.log.Warn("trace entries were dropped", "count", total, "sessions", len(lost))
+	return lost
+}
+
+// keep puts counts back that could not be told.
+func (w *Writer) keep(lost map[string]uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for session, n := range lost {
+		w.lost[session] += n
 	}
 }
 

@@ -208,3 +208,64 @@ func TestANilWriterKeepsNothing(t *testing.T) {
 	}
 	w.Close()
 }
+
+// Each session's trace tells what is missing in it, once the store takes entries again.
+func TestEverySessionIsToldOfItsOwnLosses(t *testing.T) {
+	store := &held{fail: errors.New("disk full")}
+	w := open(t, store)
+	w.Emit(trace.Scope{SessionID: "s"}, trace.StepStarted, trace.Step{})
+	w.Emit(trace.Scope{SessionID: "另一个"}, trace.StepStarted, trace.Step{})
+	w.Emit(trace.Scope{SessionID: "s"}, trace.StepStarted, trace.Step{})
+	if err := w.Flush(t.Context()); err == nil {
+		t.Error("what was emitted before is not kept, and Flush says nothing")
+	}
+	store.mu.Lock()
+	store.fail = nil
+	store.mu.Unlock()
+	w.Emit(trace.Scope{SessionID: "s"}, trace.StepStarted, trace.Step{})
+	w.Close()
+	for session, want := range map[string][]string{"s": {`trace.dropped {"count":2`, `step.started {"step":0}`}, "另一个": {`trace.dropped {"count":1`}} {
+		got := read(t, &store.Store, session)
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d entries", session, len(got))
+		}
+		for i, e := range got {
+			if line := string(e.Type) + " " + string(e.Payload); !strings.HasPrefix(line, want[i]) {
+				t.Errorf("%s: %s", session, line)
+			}
+		}
+	}
+	if w.Dropped() != 3 {
+		t.Errorf("dropped %d", w.Dropped())
+	}
+}
+
+// A session that is forgotten takes along what still waits to be written.
+func TestForgetting(t *testing.T) {
+	store := &held{gate: make(chan struct{})}
+	w := open(t, store)
+	for _, session := range []string{"s", "other", "s"} {
+		w.Emit(trace.Scope{SessionID: session}, trace.StepStarted, trace.Step{})
+	}
+	done := make(chan error)
+	go func() { done <- w.Forget(t.Context(), "s") }()
+	close(store.gate)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.Emit(trace.Scope{SessionID: "other"}, trace.StepStarted, trace.Step{})
+	got, err := w.Read(t.Context(), trace.Query{SessionID: "other"})
+	if err != nil || len(got) != 2 {
+		t.Errorf("%d entries (%v)", len(got), err)
+	}
+	if got := read(t, &store.Store, "s"); len(got) != 0 {
+		t.Errorf("%d entries of a session that was forgotten", len(got))
+	}
+	w.Close()
+	if _, err := w.Read(t.Context(), trace.Query{SessionID: "other"}); err != nil {
+		t.Errorf("a closed writer can be read: %v", err)
+	}
+	if err := w.Forget(t.Context(), "other"); !errors.Is(err, trace.ErrClosed) {
+		t.Errorf("forget after Close: %v", err)
+	}
+}

@@ -9,7 +9,7 @@ const MaxLines = 900
 // Names that several rules share. "~" is this module.
 var (
 	readModels = []string{"~/projections/engine/...", "~/projections/sql/..."}
-	stores     = []string{"~/events/memory/...", "~/events/sqlite/...", "~/events/postgres/...", "~/events/esdb/...", "~/events/blobfs/...", "~/events/offload/..."}
+	stores     = []string{"~/events/memory/...", "~/events/sqlite/...", "~/events/postgres/...", "~/events/esdb/...", "~/events/blobfs/...", "~/events/offload/...", "~/events/trace/memory/...", "~/events/trace/sqlite/..."}
 	bundled    = []string{"~/plugins/bundled/..."}
 	libraries  = []string{"github.com/openai/...", "github.com/gorilla/websocket/...", "github.com/coder/websocket/..."}
 	world      = []string{"os/...", "net/...", "syscall/...", "io/ioutil", "path/filepath", "database/sql/...", "log/syslog", "github.com/asynkron/...", "golang.org/x/sys/..."}

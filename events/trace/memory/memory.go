@@ -43,14 +43,17 @@ func (s *Store) Read(_ context.Context, q trace.Query) ([]trace.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []trace.Entry
-	for _, e := range s.sessions[q.SessionID] {
-		if (q.TurnID == "" || e.TurnID == q.TurnID) && (q.Before == 0 || e.Seq < q.Before) {
+	size := 0
+	for _, e := range slices.Backward(s.sessions[q.SessionID]) {
+		if q.Limit > 0 && len(out) == q.Limit || q.Bytes > 0 && size >= q.Bytes {
+			break
+		}
+		if q.Selects(e) {
 			out = append(out, e)
+			size += len(e.Payload)
 		}
 	}
-	if q.Limit > 0 && len(out) > q.Limit {
-		out = out[len(out)-q.Limit:]
-	}
+	slices.Reverse(out)
 	return out, nil
 }
 
