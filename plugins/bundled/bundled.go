@@ -6,6 +6,7 @@ package bundled
 import (
 	charcreator "github.com/covel/covel/plugins/bundled/char-creator"
 	"github.com/covel/covel/plugins/bundled/guide"
+	historycompaction "github.com/covel/covel/plugins/bundled/history-compaction"
 	"github.com/covel/covel/plugins/bundled/narrator"
 	"github.com/covel/covel/plugins/bundled/pregame"
 	worldinit "github.com/covel/covel/plugins/bundled/world-init"
@@ -23,6 +24,7 @@ func All() []Plugin {
 	return []Plugin{
 		{"char-creator", charcreator.Package},
 		{"guide", guide.Package},
+		{"history-compaction", historycompaction.Package},
 		{"narrator", narrator.Package},
 		{"pregame", pregame.Package},
 		{"world-init", worldinit.Package},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/covel/covel/plugins/points"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -141,6 +142,13 @@ func (r records) Set(namespace, key string, value any) error {
 	return err
 }
 
+// sameAnswer is a model that knows one text.
+type sameAnswer string
+
+func (a sameAnswer) GenerateText(context.Context, sdk.TextRequest) (sdk.TextReply, error) {
+	return sdk.TextReply{Text: string(a)}, nil
+}
+
 // What the plugins give fits the contracts and record schemas they publish.
 func TestOutputsFitTheirSchemas(t *testing.T) {
 	ctx := context.Background()
@@ -220,6 +228,29 @@ func TestOutputsFitTheirSchemas(t *testing.T) {
 		segments := []sdk.StorySegment{{Kind: "narration", Text: "雾起了。"}, {Kind: "dialogue", Speaker: "陆青云", Text: "“跟我来。”"}}
 		fits(t, schema(t, p, "schemas/story.json"), map[string]any{"segments": segments})
 		fits(t, schema(t, p, "schemas/narrative-engine.json"), map[string]any{"segments": segments, "narrativeOutput": "雾起了。\n\n“跟我来。”"})
+	})
+	t.Run("history-compaction", func(t *testing.T) {
+		p := plugin(t, "history-compaction")
+		point, ok := points.Find("history.compact@2")
+		if !ok {
+			t.Fatal("the point is gone")
+		}
+		in, _ := json.Marshal(sdk.CompactInput{
+			Messages:          []sdk.HistoryMessage{{ID: "a", Role: "assistant", Content: strings.Repeat("陆青云点灯。", 60)}},
+			ExistingSummaries: []sdk.Summary{}, Locale: "zh-CN", ContextWindow: 5000, InputWindow: 5000,
+			SummaryBudget: sdk.SummaryBudget{MaxTokens: 600, MaxSegmentTokens: 200, MaxSegments: 8},
+		})
+		if err := point.CheckInput(in); err != nil {
+			t.Fatal(err)
+		}
+		out, err := entry(p).Extensions[0].Handle(ctx, in, &sdk.ExtensionContext{Locale: "zh-CN", Gateway: sameAnswer("陆青云点了灯。")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := json.Marshal(out)
+		if err := point.CheckOutput(b); err != nil {
+			t.Errorf("%s: %v", b, err)
+		}
 	})
 	t.Run("guide", func(t *testing.T) {
 		p := plugin(t, "guide")

@@ -221,15 +221,16 @@ func (l *loader) entry(o *object) {
 // configuration").
 var scriptEndings = []string{".js", ".mjs", ".cjs", ".ts"}
 
-// producersOfProvides warns of contracts nobody in the package makes. Services and extension points have their own
-// declarations, so it does not stop the load.
+// producersOfProvides warns of contracts nobody in the package makes. Services have their own declarations, so it does not stop
+// the load.
 func (l *loader) producersOfProvides(o *object) {
 	n, ok := o.values["provides"]
 	if !ok {
 		return
 	}
 	for _, p := range l.plugin.Provides {
-		if _, made := l.producers[p.Contract]; !made && !l.accepted(p.Contract) {
+		extends := slices.ContainsFunc(l.plugin.Contributes.Extensions, func(d ExtensionDecl) bool { return d.Point == p.Contract || d.Slot == p.Contract })
+		if _, made := l.producers[p.Contract]; !made && !extends && !l.accepted(p.Contract) {
 			l.warn(Problem{File: rootFile, Line: n.line(), Field: "provides",
 				Message: "no runtime has " + p.Contract + " as io.output.contract",
 				Fix:     "Remove it, unless code outside the runtimes provides it"})

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,38 @@ func TestOneProviderOfASinglePoint(t *testing.T) {
 	}
 	if sel, _ := generation(segments("a"), segments("b")).Select([]string{"a", "b"}, nil, Policy{}); len(sel.Active) != 2 {
 		t.Errorf("two providers of a collect point: %+v", sel)
+	}
+}
+
+// Rule EP:183: the provider by default steps aside for another one of its point, and two that are there by default are in
+// each other's way as any two are.
+func TestADefaultProviderStepsAside(t *testing.T) {
+	compact := func(id string, byDefault bool) *Loaded {
+		p := provider(id, manifest.ExtensionDecl{Point: "history.compact@2", ID: "x"})
+		if byDefault {
+			p.Manifest.Kind, p.Manifest.Provides = "core", []manifest.Provided{{Contract: "history.compact@2", Default: true}}
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		plugins []*Loaded
+		asked   []string
+		active  []string
+		code    string
+	}{
+		"alone":                  {[]*Loaded{compact("standard", true)}, nil, []string{"standard"}, ""},
+		"another is asked for":   {[]*Loaded{compact("standard", true), compact("better", false)}, []string{"better"}, []string{"better"}, DefaultReplaced},
+		"another is only there":  {[]*Loaded{compact("standard", true), compact("better", false)}, nil, []string{"standard"}, ""},
+		"two defaults":           {[]*Loaded{compact("standard", true), compact("usual", true)}, nil, []string{"standard"}, SingleProvider},
+		"a default is preferred": {[]*Loaded{compact("standard", true), needing("a", "history.compact@2")}, []string{"a"}, []string{"a", "standard"}, ""},
+	} {
+		sel, err := generation(c.plugins...).Select(c.asked, nil, Policy{})
+		if err != nil || !slices.Equal(sel.Active, c.active) {
+			t.Errorf("%s: %+v %v", name, sel, err)
+		}
+		if (c.code != "") != (len(sel.Rejected) == 1) || c.code != "" && sel.Rejected[0].Code != c.code {
+			t.Errorf("%s: rejected %+v, want %q", name, sel.Rejected, c.code)
+		}
 	}
 }
 

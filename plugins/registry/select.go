@@ -130,15 +130,13 @@ func (g *Generation) whyMissing(id string) string {
 
 // offers says whether a plugin provides a contract, and whether only as the default.
 func (g *Generation) offers(id, contract string) (offered, isDefault bool) {
-	if points.IsKernel(contract) {
-		return implements(g.Plugins[id].Manifest, contract), false
+	m := g.Plugins[id].Manifest
+	i := slices.IndexFunc(m.Provides, func(p manifest.Provided) bool { return p.Contract == contract })
+	isDefault = i >= 0 && m.Provides[i].Default
+	if points.IsKernel(contract) { // here provides only says that the provider steps aside for another
+		return implements(m, contract), isDefault
 	}
-	for _, p := range g.Plugins[id].Manifest.Provides {
-		if p.Contract == contract {
-			return true, p.Default
-		}
-	}
-	return false, false
+	return i >= 0, isDefault
 }
 
 func (s *selecting) served(contract string) bool {
