@@ -46,6 +46,7 @@ type appConfig struct {
 	instructionLocale string
 	suspensionTTL     time.Duration
 	log               *slog.Logger
+	plugins           []registry.Source // beside the bundled ones and those of the plugins folder
 	// wrapStore, if any, stands between the node and its log, to measure it.
 	wrapStore func(events.Store) events.Store
 }
@@ -130,6 +131,7 @@ func pluginSources(c appConfig) []registry.Source {
 	for _, p := range bundled.All() {
 		out = append(out, registry.Bundled(p.ID, p.Package))
 	}
+	out = append(out, c.plugins...)
 	folders, err := registry.Folders(filepath.Join(c.home, "plugins"))
 	if err != nil {
 		c.log.Warn("the plugins folder could not be read", "error", err)

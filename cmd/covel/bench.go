@@ -31,15 +31,16 @@ one durable write at a time. The figures and their targets are printed side by s
 		Use:   "turn",
 		Short: "What a turn costs beside its durable appends",
 		Long: `Plays turns of the bundled game on a node with the embedded store and a model that answers at once, without HTTP, and splits
-the time of each turn into its durable appends and everything else: the engine. The figures and their targets are printed
-side by side.`,
+the time of each turn into its durable appends and everything else: the engine. Then it does the same with ten runtimes more,
+twelve in all over the four stages. What the processor was busy with is told by part. The figures and their targets are
+printed side by side.`,
 		Example: "  covel bench turn\n  covel bench turn --turns 1000 --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return benchTurn(c) },
 	}
 	benchFlags(turns, 0)
 	turns.Flags().Int("turns", 200, "how many turns to play")
-	turns.Flags().String("cpuprofile", "", "write a profile of the turns to this file, for go tool pprof")
+	turns.Flags().String("cpuprofile", "", "write a profile of the turns with twelve runtimes to this file, for go tool pprof")
 	activate := &cobra.Command{
 		Use:   "activate",
 		Short: "What a long session costs: to open it, and to play on in it",

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -313,11 +314,17 @@ func TestBenchPrintsFiguresAndTargets(t *testing.T) {
 	if n := met("append", "--dir", dir, "--seconds", "0.3", "--json"); n != 2 {
 		t.Errorf("%d targets of appends", n)
 	}
-	if n := met("turn", "--dir", dir, "--turns", "3", "--json"); n != 2 {
+	if n := met("turn", "--dir", dir, "--turns", "3", "--json"); n != 3 {
 		t.Errorf("%d targets of turns", n)
 	}
-	if out := ran(t, "bench", "turn", "--dir", dir, "--turns", "2"); !strings.Contains(out, "≤ 5 ms") {
-		t.Error(out)
+	for _, want := range []string{"≤ 5 ms", "twelve runtimes over four stages"} {
+		if out := ran(t, "bench", "turn", "--dir", dir, "--turns", "2"); !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	twelve := fromJSON[figures](t, ran(t, "bench", "turn", "--dir", dir, "--turns", "2", "--json")).Figures
+	if !slices.ContainsFunc(twelve, func(f figure) bool { return f.Name == "runtimes per turn" && f.Value == 12 }) {
+		t.Errorf("no game with twelve runtimes: %+v", twelve)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
