@@ -310,7 +310,7 @@ func (p *benchPlayer) send(ctx context.Context, cmd kernel.Command) error {
 		for _, r := range u.Publish.Events {
 			if m, err := events.Decode(r.Event); err == nil {
 				if done, ok := m.(*eventsv1.ExecutionCommitted); ok {
-					p.runtimes = ran(done.Outcomes)
+					p.runtimes = successes(done.Outcomes)
 				}
 			}
 		}
@@ -325,7 +325,7 @@ func (p *benchPlayer) send(ctx context.Context, cmd kernel.Command) error {
 	}
 }
 
-func ran(outcomes []*eventsv1.RuntimeOutcome) (n int) {
+func successes(outcomes []*eventsv1.RuntimeOutcome) (n int) {
 	for _, o := range outcomes {
 		if o.Status == string(turn.Succeeded) {
 			n++
