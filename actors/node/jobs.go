@@ -10,7 +10,6 @@ import (
 
 	"github.com/covel/covel/actors/runtime"
 	"github.com/covel/covel/actors/session"
-	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/job"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/manifest"
@@ -67,11 +66,7 @@ func (n *Node) queueManual(ctx context.Context, id string, cmd kernel.Command, r
 	if err != nil {
 		return err
 	}
-	settings, err := plainjson.Marshal(pack.PluginSettings[rt.PluginID])
-	if err != nil {
-		return errors.Wrapf(err, "settings of %s", rt.PluginID)
-	}
-	q := job.Queued("", job.Manual, rt, v.State.Session, job.FreezeManual(cmd.Targets[0].Payload, settings))
+	q := job.Queued("", job.Manual, rt, v.State.Session, job.FreezeManual(cmd.Targets[0].Payload, pack.PluginSettings[rt.PluginID]))
 	q.Plugin.Digest, q.Plugin.Version = loaded.Manifest.Digest, loaded.Manifest.Version
 	q.RequestId, q.BodyHash = cmd.RequestID, nil
 	if q.BodyHash, err = hex.DecodeString(cmd.BodyHash); err != nil {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"testing"
 	"testing/fstest"
-	"time"
+
+	"github.com/pkg/errors"
 
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
@@ -18,73 +18,133 @@ import (
 
 // cast plays the models and the plugin code of a script.
 type cast struct {
-	mu       sync.Mutex
-	replies  map[string][]*scripted.Model // by runtime id, one model per reply
-	requests map[string][]model.Request
-	parts    map[string][][]string // behaviours of functions and guards by "function notes/keep"
-	saw      []string              // what plugin code wrote down
-	gates    map[string]*scripted.Model
+	mu         sync.Mutex
+	roles      map[string]bool         // what can be directed: "function notes/keep", "tool ring", "hook warden TurnStart"
+	directions map[string][]*direction // by role, or "model teller"; in order
+	requests   map[string][]model.Request
+	saw        []string // what plugin code wrote down
+	gates      map[string]*gate
+}
+
+// direction is what a role does the next time it is called, or each time.
+type direction struct {
+	number  int
+	role    string
+	acts    []act
+	model   *scripted.Model
+	forever bool
+	played  bool
+}
+
+// gate holds plugin code or a model until the script passes it.
+type gate struct {
+	model *scripted.Model // nil: of plugin code
+	open  chan struct{}
 }
 
 func newCast() *cast {
-	return &cast{replies: map[string][]*scripted.Model{}, requests: map[string][]model.Request{}, parts: map[string][][]string{}, gates: map[string]*scripted.Model{}}
+	return &cast{roles: map[string]bool{}, directions: map[string][]*direction{}, requests: map[string][]model.Request{}, gates: map[string]*gate{}}
 }
 
 // Generate implements model.Provider: the next reply of the runtime, else a page or a line of the bundled game.
 func (c *cast) Generate(ctx context.Context, req model.Request, onDelta func(model.Delta)) (model.Reply, error) {
 	c.mu.Lock()
 	c.requests[req.Subject] = append(c.requests[req.Subject], req)
-	m := scripted.New(scripted.Script{Otherwise: scripted.BundledGame()})
-	if queue := c.replies[req.Subject]; len(queue) > 0 {
-		m, c.replies[req.Subject] = queue[0], queue[1:]
-	}
 	c.mu.Unlock()
+	m := scripted.New(scripted.Script{Otherwise: scripted.BundledGame()})
+	if d := c.next("model " + req.Subject); d != nil {
+		m = d.model
+	}
 	return m.Generate(ctx, req, onDelta)
 }
 
 // reply queues what the model says when a runtime asks next, in the language of package scripted.
-func (c *cast) reply(runtime string, steps []string) error {
-	s, err := scripted.Parse(strings.NewReader("reply " + runtime + "\n" + strings.Join(steps, "\n")))
+func (c *cast) reply(number int, runtime string, forever bool, steps []step) error {
+	text := "reply " + runtime + "\n"
+	for _, s := range steps {
+		text += s.text + "\n"
+	}
+	s, err := scripted.Parse(strings.NewReader(text))
 	if err != nil {
 		return err
 	}
+	c.direct(direction{number: number, role: "model " + runtime, model: scripted.New(s), forever: forever}, steps)
+	return nil
+}
+
+func (c *cast) direct(d direction, steps []step) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := scripted.New(s)
-	c.replies[runtime] = append(c.replies[runtime], m)
-	for _, step := range steps {
-		if name, ok := strings.CutPrefix(step, "gate "); ok {
-			c.gates[name] = m
+	c.directions[d.role] = append(c.directions[d.role], &d)
+	for _, s := range steps {
+		if name, ok := strings.CutPrefix(s.text, "gate "); ok {
+			c.gates[name] = &gate{model: d.model, open: make(chan struct{})}
 		}
 	}
-	return nil
 }
 
-func (c *cast) pass(gate string) error {
+// next gives what a role is to do now, nil when the script says nothing about it. What stands last and is for ever stays.
+func (c *cast) next(role string) *direction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.gates[gate]
-	if m == nil {
-		return fmt.Errorf("no reply has the gate %q", gate)
+	queue := c.directions[role]
+	if len(queue) == 0 {
+		return nil
 	}
-	m.Gate(gate).Pass()
-	return nil
+	d := queue[0]
+	d.played = true
+	if !d.forever || len(queue) > 1 {
+		c.directions[role] = queue[1:]
+	}
+	return d
 }
 
-func (c *cast) part(role string, steps []string) {
+// unplayed gives a direction that nobody came to: the script does not show what it says it shows.
+func (c *cast) unplayed() (direction, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts[role] = append(c.parts[role], steps)
+	for _, role := range sortedKeys(c.directions) {
+		for _, d := range c.directions[role] {
+			if !d.played {
+				return *d, true
+			}
+		}
+	}
+	return direction{}, false
 }
 
-func (c *cast) next(role string) []string {
+// pass opens a gate, also one that nobody has come to yet.
+func (c *cast) pass(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if queue := c.parts[role]; len(queue) > 0 {
-		c.parts[role] = queue[1:]
-		return queue[0]
+	g := c.gates[name]
+	if g == nil {
+		return errors.Errorf("nobody has the gate %q", name)
+	}
+	if g.model != nil {
+		g.model.Gate(name).Pass()
+		return nil
+	}
+	select {
+	case <-g.open:
+		return errors.Errorf("the gate %q was passed before", name)
+	default:
+		close(g.open)
 	}
 	return nil
+}
+
+// wait stops plugin code at a gate.
+func (c *cast) wait(ctx context.Context, name string) error {
+	c.mu.Lock()
+	g := c.gates[name]
+	c.mu.Unlock()
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (c *cast) note(format string, args ...any) {
@@ -102,177 +162,117 @@ func (c *cast) taken() []string {
 }
 
 // register gives the entry of a plugin whose code is played by the script.
-func (c *cast) register(t *testing.T, id string, fsys fstest.MapFS) func(*sdk.Covel) {
+func (c *cast) register(id string, fsys fstest.MapFS) (func(*sdk.Covel), error) {
 	m, err := manifest.Load(fsys, id)
 	if err != nil {
-		t.Fatalf("plugin %s: %v", id, err)
+		return nil, errors.Wrapf(err, "plugin %s", id)
 	}
-	return func(covel *sdk.Covel) {
+	role := func(words ...string) string {
+		name := strings.Join(words, " ")
+		c.roles[name] = true
+		return name
+	}
+	entry := func(covel *sdk.Covel) {
 		for _, r := range m.Runtimes {
 			if h := r.Function.Handler; h != "" {
-				covel.RegisterHandler(h, func(ctx context.Context, rt *sdk.Runtime) (sdk.Result, error) {
-					return c.act(ctx, "function "+rt.RuntimeID, rt)
-				})
+				covel.RegisterHandler(h, func(ctx context.Context, rt *sdk.Runtime) (sdk.Result, error) { return c.function(ctx, rt) })
 			}
 			if g := r.Guard; g != "" {
-				covel.RegisterGuard(g, func(ctx context.Context, rt *sdk.Runtime) (sdk.GuardResult, error) {
-					return c.watch(ctx, "guard "+rt.RuntimeID, rt)
-				})
+				covel.RegisterGuard(g, func(ctx context.Context, rt *sdk.Runtime) (sdk.GuardResult, error) { return c.guard(ctx, rt) })
 			}
 		}
 		for _, name := range m.Contributes.Tools {
 			covel.RegisterTool(c.tool(name))
 		}
-	}
-}
-
-// act plays a function: its lines in order, with what they come to as its result.
-func (c *cast) act(ctx context.Context, role string, rt *sdk.Runtime) (sdk.Result, error) {
-	res := sdk.Result{Outcome: sdk.Success}
-	for _, step := range c.next(role) {
-		verb, rest, _ := strings.Cut(step, " ")
-		switch verb {
-		case "value":
-			res.Value = json.RawMessage(rest)
-		case "done":
-			res.Done = true
-		case "skip":
-			res.Outcome, res.SkipReason = sdk.Skipped, rest
-		case "fail":
-			res.Outcome, res.Error = sdk.Failed, rest
-		case "error":
-			return res, fmt.Errorf("%s", rest)
-		default:
-			if err := c.common(ctx, role, rt, &res.Effects, verb, rest); err != nil {
-				return res, err
-			}
+		for _, h := range m.Contributes.Hooks {
+			covel.Hooks = append(covel.Hooks, c.hook(id, h))
+		}
+		for _, x := range m.Contributes.Extensions {
+			covel.ProvideExtension(x.Point, x.ID, c.extension(id, x.ID))
 		}
 	}
-	return res, nil
-}
-
-// watch plays a guard.
-func (c *cast) watch(ctx context.Context, role string, rt *sdk.Runtime) (sdk.GuardResult, error) {
-	var res sdk.GuardResult
-	for _, step := range c.next(role) {
-		verb, rest, _ := strings.Cut(step, " ")
-		switch verb {
-		case "skip":
-			res.Skip = true
-		case "done":
-			res.Skip, res.PreGameDone = true, true
-		case "output":
-			res.Skip = true
-			if err := json.Unmarshal([]byte(rest), &res.Output); err != nil {
-				return res, err
-			}
-		case "error":
-			return res, fmt.Errorf("%s", rest)
-		default:
-			if err := c.common(ctx, role, rt, &res.Effects, verb, rest); err != nil {
-				return res, err
-			}
+	for _, r := range m.Runtimes {
+		if r.Function.Handler != "" {
+			role("function", r.ID)
+		}
+		if r.Guard != "" {
+			role("guard", r.ID)
 		}
 	}
-	return res, nil
+	for _, name := range m.Contributes.Tools {
+		role("tool", name)
+	}
+	for _, h := range m.Contributes.Hooks {
+		role("hook", id, h.Event)
+	}
+	for _, x := range m.Contributes.Extensions {
+		role("extension", id, x.ID)
+	}
+	return entry, nil
 }
 
-// common plays what functions and guards share.
-func (c *cast) common(ctx context.Context, role string, rt *sdk.Runtime, effects *sdk.Effects, verb, rest string) error {
-	words := strings.SplitN(rest, " ", 3)
-	for len(words) < 3 {
-		words = append(words, "")
+// play lets a role do its next direction.
+func (c *cast) play(ctx context.Context, role string, s *scene) error {
+	s.cast, s.role = c, role
+	d := c.next(role)
+	if d == nil {
+		return nil
 	}
-	switch verb {
-	case "set":
-		return rt.PluginData.Set(words[0], words[1], json.RawMessage(words[2]))
-	case "read":
-		c.note("%s reads %s/%s: %s", role, words[0], words[1], orNothing(string(rt.PluginData.Get(words[0], words[1]))))
-	case "inputs":
-		for _, name := range strings.Fields(rest) {
-			in, ok := rt.Inputs[name]
-			b, _ := json.Marshal(in.Items)
-			if !ok {
-				b = nil
+	for _, a := range d.acts {
+		if err := a(ctx, s); err != nil {
+			if ctx.Err() != nil {
+				c.note("%s was told to end", role)
 			}
-			c.note("%s gets %s: %s", role, name, orNothing(string(b)))
-		}
-	case "activation":
-		c.note("%s is activated with %s", role, orNothing(string(rt.Activation)))
-	case "actions":
-		b, _ := json.Marshal(rt.PlayerActions)
-		c.note("%s sees the actions %s", role, b)
-	case "turn":
-		c.note("%s runs in logical turn %d, %s", role, rt.LogicalTurn, rt.Locale)
-	case "message":
-		effects.Narrative = rest
-	case "event":
-		topic, data, _ := strings.Cut(rest, " ")
-		effects.Events = append(effects.Events, sdk.EmittedEvent{Topic: topic, Data: json.RawMessage(data)})
-	case "propose":
-		kind, payload, _ := strings.Cut(rest, " ")
-		effects.Proposals = append(effects.Proposals, sdk.Proposal{Type: kind, Payload: json.RawMessage(payload)})
-	case "form":
-		var form map[string]any
-		if err := json.Unmarshal([]byte(rest), &form); err != nil {
 			return err
 		}
-		effects.Interactions = append(effects.Interactions, form)
-	case "call":
-		name, args, _ := strings.Cut(rest, " ")
-		out, err := rt.Tools.Call(ctx, name, json.RawMessage(args))
-		c.note("%s called %s: %s %v", role, name, out, err)
-	case "wait":
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-			c.note("%s was told to end", role)
-			return ctx.Err()
-		}
-	case "panic":
-		panic(rest)
-	default:
-		return fmt.Errorf("the script has no step %q", verb)
 	}
 	return nil
 }
 
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
+func (c *cast) function(ctx context.Context, rt *sdk.Runtime) (sdk.Result, error) {
+	s := scene{rt: rt, result: sdk.Result{Outcome: sdk.Success}}
+	err := c.play(ctx, "function "+rt.RuntimeID, &s)
+	s.result.Effects = s.effects
+	return s.result, err
 }
 
-// tool is a tool that plays "tool <name>" of the script; by default it answers ok.
+func (c *cast) guard(ctx context.Context, rt *sdk.Runtime) (sdk.GuardResult, error) {
+	s := scene{rt: rt}
+	err := c.play(ctx, "guard "+rt.RuntimeID, &s)
+	s.guarded.Effects = s.effects
+	return s.guarded, err
+}
+
+// tool answers ok when the script says nothing.
 func (c *cast) tool(name string) sdk.Tool {
 	return sdk.Tool{
 		Name: name, Description: "Does what the script says.", Parameters: json.RawMessage(`{"type":"object"}`),
 		Execute: func(ctx context.Context, args json.RawMessage, rt *sdk.Runtime) (sdk.ToolResult, error) {
-			role := "tool " + name
-			c.note("%s is called by %s with %s", role, rt.RuntimeID, args)
-			res, effects := sdk.ToolResult{Content: map[string]any{"ok": true}}, sdk.Effects{}
-			for _, step := range c.next(role) {
-				verb, rest, _ := strings.Cut(step, " ")
-				switch verb {
-				case "content":
-					res.Content = json.RawMessage(rest)
-				case "refuse":
-					return res, sdk.Fail(sdk.Refused, "%s", rest)
-				case "fail":
-					return res, sdk.Fail(sdk.InvalidInput, "%s", rest)
-				default:
-					if err := c.common(ctx, role, rt, &effects, verb, rest); err != nil {
-						return res, err
-					}
-				}
-			}
-			res.Proposals, res.Events = effects.Proposals, effects.Events
-			return res, nil
+			c.note("tool %s is called by %s with %s", name, rt.RuntimeID, args)
+			s := scene{rt: rt, tool: sdk.ToolResult{Content: map[string]any{"ok": true}}}
+			err := c.play(ctx, "tool "+name, &s)
+			s.tool.Proposals, s.tool.Events = s.effects.Proposals, s.effects.Events
+			return s.tool, err
 		},
+	}
+}
+
+func (c *cast) hook(plugin string, decl manifest.HookDecl) sdk.Hook {
+	h := sdk.Hook{Event: sdk.HookEvent(decl.Event), Enforce: sdk.Enforce(decl.Enforce)}
+	h.Handle = func(ctx context.Context, _ *sdk.HookContext, payload json.RawMessage) (json.RawMessage, error) {
+		s := scene{payload: payload}
+		if err := c.play(ctx, "hook "+plugin+" "+decl.Event, &s); err != nil {
+			return nil, err
+		}
+		return json.Marshal(s.answer)
+	}
+	return h
+}
+
+func (c *cast) extension(plugin, id string) sdk.ExtensionHandler {
+	return func(ctx context.Context, input json.RawMessage, _ *sdk.ExtensionContext) (any, error) {
+		s := scene{payload: input}
+		err := c.play(ctx, "extension "+plugin+" "+id, &s)
+		return s.result.Value, err
 	}
 }

@@ -4,8 +4,11 @@ package turnscript
 
 import (
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,31 +27,62 @@ type line struct {
 	number int
 	verb   string
 	rest   string
-	block  []string
+	block  []step
 }
 
-// script is one .turn file: commands, then the files of the plugins that play in it (txtar: -- plugins/<id>/PLUGIN.md --).
+// step is one indented line.
+type step struct {
+	number int
+	text   string
+}
+
+// script is one .turn file: commands, then the files of the plugins that play in it (txtar: -- plugins/<id>/PLUGIN.md --; a
+// name before plugins/ makes it another version, which "install NAME" puts in its place).
 type script struct {
+	file  string
 	lines []line
 	files []txtar.File
 }
 
-func parse(text []byte) script {
+func parse(file string, text []byte) (script, error) {
 	a := txtar.Parse(text)
-	s := script{files: a.Files}
+	s := script{file: file, files: a.Files}
 	for n, raw := range strings.Split(string(a.Comment), "\n") {
 		trimmed := strings.TrimSpace(raw)
 		switch {
 		case trimmed == "" || strings.HasPrefix(raw, "#"):
-		case (raw[0] == ' ' || raw[0] == '\t') && len(s.lines) > 0:
+		case raw[0] == ' ' || raw[0] == '\t':
+			if len(s.lines) == 0 {
+				return s, &failure{file: file, number: n + 1, message: "an indented line belongs to a command, and there is none above it"}
+			}
 			last := &s.lines[len(s.lines)-1]
-			last.block = append(last.block, trimmed)
+			last.block = append(last.block, step{n + 1, trimmed})
 		default:
 			verb, rest, _ := strings.Cut(trimmed, " ")
+			if _, known := verbs[verb]; !known {
+				return s, &failure{file: file, number: n + 1, message: fmt.Sprintf("there is no command %q; the commands are %s", verb, strings.Join(slices.Sorted(maps.Keys(verbs)), ", "))}
+			}
 			s.lines = append(s.lines, line{number: n + 1, verb: verb, rest: strings.TrimSpace(rest)})
 		}
 	}
-	return s
+	return s, nil
+}
+
+// failure is why a script does not hold. Its text begins with where.
+type failure struct {
+	file    string
+	number  int
+	message string
+	story   string // what had happened until then
+}
+
+// Error implements error.
+func (f *failure) Error() string {
+	text := fmt.Sprintf("%s:%d: %s", f.file, f.number, f.message)
+	if f.story != "" {
+		text += "\n\n" + f.story
+	}
+	return text
 }
 
 // stores on which every script must read the same.
@@ -74,16 +108,28 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".turn")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := parse(file, text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			golden := strings.TrimSuffix(file, ".turn") + ".golden"
 			for _, store := range stores {
 				var got string
-				t.Run(store.name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { got = play(t, file, parse(text), store.open(t)) })
+				played := t.Run(store.name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						if got, err = play(t, s, store.open(t)); err != nil {
+							t.Fatal(err)
+						}
+					})
 				})
+				if !played {
+					return
+				}
 				if *update && store.name == "memory" {
 					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 						t.Fatal(err)

@@ -1,10 +1,12 @@
 package turnscript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,11 +15,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/pkg/errors"
 
 	"github.com/covel/covel/actors/node"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
+	"github.com/covel/covel/events/trace"
+	tracememory "github.com/covel/covel/events/trace/memory"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
@@ -27,92 +30,150 @@ import (
 
 const sessionID = "s1"
 
-// stage is everything a script plays on. It outlives the nodes: a crash takes the node away and leaves the rest.
+// stage is everything a script plays on. It outlives the nodes: a crash takes a node away and leaves the rest.
 type stage struct {
 	t     *testing.T
-	file  string
+	s     script
 	at    line
-	store *fuse
+	disk  *disk
 	blobs *memory.Blobs
 	snapshots
 	plugins *registry.Generation
 	world   worlds.View
 	cast    *cast
-	node    *node.Node
-	nodes   int
+	nodes   map[string]*running // by the name the script gives them
+	name    string              // of the one that commands go to
+	started int                 // nodes so far
 	ids     int
 	idsMu   sync.Mutex
-	script  transcript
+	story   transcript
 	seen    events.Version
-	asked   int // requests of players
+	asked   int             // requests of players
+	last    *kernel.Command // the newest of them
+	marks   map[string]events.Version
+	keyless map[string]bool // model slots without credentials
+	keysMu  sync.Mutex
 	newest  []string
+	traces  tracememory.Store
+	traced  uint64 // shown
+	awaited string // the type of an event at which a node should have died and did not
 }
 
-// play runs a script and gives its transcript.
-func play(t *testing.T, file string, s script, store events.Store) string {
-	st := &stage{t: t, file: file, store: &fuse{Store: store}, blobs: &memory.Blobs{}, cast: newCast()}
-	st.world = worlds.View{Locale: "zh-CN", DefaultLocale: "zh-CN", Record: sdk.WorldRecord{ID: "swamp", Name: "云梦泽", Summary: "A swamp.", Locale: "zh-CN", Lore: "雾里有灯。"}}
-	st.plugins = st.load(s)
-	st.open()
-	t.Cleanup(func() { // in the bubble, also after a failure
-		st.crash()
+// running is one node.
+type running struct {
+	*node.Node
+	process *process
+	trace   *trace.Writer
+	id      string // fresh at every start
+}
+
+// play runs a script and gives its transcript, or a *failure.
+func play(t *testing.T, s script, store events.Store) (story string, err error) {
+	st := &stage{
+		t: t, s: s, disk: &disk{Store: store}, blobs: &memory.Blobs{}, cast: newCast(), nodes: map[string]*running{}, name: "first",
+		marks: map[string]events.Version{}, keyless: map[string]bool{},
+	}
+	defer func() { // in the bubble, also after a failure
+		failed := recover()
+		for name := range maps.Clone(st.nodes) {
+			st.crash(name)
+		}
 		_ = store.Close()
 		time.Sleep(5 * time.Second) // the actor library's throttle of dead letters ends
 		synctest.Wait()
-	})
-	if _, err := st.node.Create(context.Background(), sessionID, st.world); err != nil {
-		t.Fatalf("%s: create: %v", file, err)
+		if failed != nil {
+			f, ok := failed.(*failure)
+			if !ok {
+				panic(failed)
+			}
+			story, err = "", f
+		}
+	}()
+	st.world = worlds.View{Locale: "zh-CN", DefaultLocale: "zh-CN", Record: sdk.WorldRecord{ID: "swamp", Name: "云梦泽", Summary: "A swamp.", Locale: "zh-CN", Lore: "雾里有灯。"}}
+	st.plugins = st.load("")
+	st.open(st.name)
+	if _, err := st.node().Create(context.Background(), sessionID, st.world); err != nil {
+		st.fail("create: %v", err)
 	}
 	st.settle()
 	st.tell()
 	for _, l := range s.lines {
 		st.at = l
-		verb, ok := verbs[l.verb]
-		if !ok {
-			st.fail("unknown command %q", l.verb)
-		}
-		st.script.command(l)
-		verb(st, l)
+		st.story.command(l)
+		verbs[l.verb].play(st, l)
 		if l.verb != "expect" {
-			st.settle()
-			for _, note := range st.cast.taken() {
-				st.script.note("%s", note)
-			}
-			st.newest = st.tell()
+			st.happen()
 		}
 	}
-	st.close()
-	return st.script.String()
+	for _, name := range sortedKeys(st.nodes) {
+		st.awaited = cmp.Or(st.awaited, st.nodes[name].process.awaits())
+		st.leave(name)
+	}
+	if d, ok := st.cast.unplayed(); ok {
+		st.at.number = d.number
+		st.fail("%s was never called for this", d.role)
+	}
+	if typ := st.awaited; typ != "" {
+		st.fail("no %s ever came for the crash at it", typ)
+	}
+	if f, ok := st.disk.unplayed(); ok {
+		st.fail("the store never came to this: %s %s", f.kind, f.typ)
+	}
+	return st.story.String(), nil
 }
 
+// happen lets what a command set off happen, and tells it.
+func (st *stage) happen() {
+	st.settle()
+	for _, note := range st.cast.taken() {
+		st.story.note("%s", note)
+	}
+	st.newest = st.tell()
+}
+
+// fail ends the script at the line that is played.
 func (st *stage) fail(format string, args ...any) {
-	st.t.Helper()
-	st.t.Fatalf("%s:%d: %s %s: %s\n\n%s", st.file, st.at.number, st.at.verb, st.at.rest, fmt.Sprintf(format, args...), st.script.String())
+	panic(&failure{file: st.s.file, number: st.at.number, message: strings.TrimSpace(st.at.verb+" "+st.at.rest) + ": " + fmt.Sprintf(format, args...), story: st.story.String()})
 }
 
-// load builds the plugins of the script: the teller, unless the script brings its own, and what the script's files are.
-// Every function, guard and tool that they declare plays what the script says.
-func (st *stage) load(s script) *registry.Generation {
+func (st *stage) must(err error) {
+	if err != nil {
+		st.fail("%v", err)
+	}
+}
+
+// load builds the plugins of the script: the teller, unless the script brings its own, and what the script's files are, with
+// those of a version in place of the others. Every function, guard, tool and hook that they declare plays what the script says.
+func (st *stage) load(version string) *registry.Generation {
 	files := map[string]fstest.MapFS{"teller": {"PLUGIN.md": {Data: []byte(teller)}}}
-	for _, f := range s.files {
-		_, path, ok := strings.Cut(f.Name, "plugins/")
-		id, rest, ok2 := strings.Cut(path, "/")
-		if !ok || !ok2 {
-			st.t.Fatalf("%s: -- %s --: write plugins/<id>/<file>", st.file, f.Name)
+	for _, want := range []string{"", version} {
+		for _, f := range st.s.files {
+			of, path, ok := strings.Cut("/"+f.Name, "/plugins/")
+			id, rest, ok2 := strings.Cut(path, "/")
+			if !ok || !ok2 {
+				st.fail("-- %s --: write plugins/<id>/<file>, or <version>/plugins/<id>/<file>", f.Name)
+			}
+			if of = strings.Trim(of, "/"); of != want {
+				continue
+			}
+			if files[id] == nil || id == "teller" && rest == "PLUGIN.md" {
+				files[id] = fstest.MapFS{}
+			}
+			files[id][rest] = &fstest.MapFile{Data: f.Data}
 		}
-		if files[id] == nil || id == "teller" && rest == "PLUGIN.md" {
-			files[id] = fstest.MapFS{}
-		}
-		files[id][rest] = &fstest.MapFile{Data: f.Data}
 	}
 	var sources []registry.Source
-	for id, fsys := range files {
-		sources = append(sources, registry.Source{ID: id, FS: fs.FS(fsys), Register: st.cast.register(st.t, id, fsys)})
-		st.world.PluginPolicy.Requested = append(st.world.PluginPolicy.Requested, id)
+	for _, id := range sortedKeys(files) {
+		register, err := st.cast.register(id, files[id])
+		st.must(err)
+		sources = append(sources, registry.Source{ID: id, FS: fs.FS(files[id]), Register: register})
+		if version == "" {
+			st.world.PluginPolicy.Requested = append(st.world.PluginPolicy.Requested, id)
+		}
 	}
 	gen := registry.Build(sources)
 	for _, e := range gen.Errors {
-		st.t.Fatalf("%s: plugin %s: %v", st.file, e.PluginID, e.Err)
+		st.fail("plugin %s: %v", e.PluginID, e.Err)
 	}
 	return gen
 }
@@ -128,13 +189,45 @@ runtime:
 Tell what happens next.
 `
 
-func (st *stage) open() {
-	st.nodes++
-	st.store.mend()
-	st.node = node.Start(node.Config{
-		Store: st.store, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
-		Name: fmt.Sprint("node-", st.nodes), IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
+func (st *stage) node() *node.Node {
+	n := st.nodes[st.name]
+	if n == nil {
+		st.fail("no node %q runs", st.name)
+	}
+	return n.Node
+}
+
+func (st *stage) open(name string) {
+	st.started++
+	n := &running{process: &process{disk: st.disk}, id: fmt.Sprint("node-", st.started)}
+	var err error
+	n.trace, err = trace.NewWriter(context.Background(), &st.traces, slog.New(slog.DiscardHandler))
+	st.must(err)
+	n.Node = node.Start(node.Config{
+		Store: n.process, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
+		ModelReady: st.ready, OwnerAlive: st.alive, Trace: n.trace,
+		Name: n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
 	})
+	st.idsMu.Lock()
+	defer st.idsMu.Unlock()
+	st.nodes[name] = n
+}
+
+func (st *stage) alive(o kernel.Owner) bool {
+	st.idsMu.Lock()
+	defer st.idsMu.Unlock()
+	for _, n := range st.nodes {
+		if n.id == o.Node {
+			return true
+		}
+	}
+	return false
+}
+
+func (st *stage) ready(slot string) bool {
+	st.keysMu.Lock()
+	defer st.keysMu.Unlock()
+	return !st.keyless[slot]
 }
 
 // newID gives ids that are the same in every run and in time order.
@@ -151,122 +244,70 @@ func (st *stage) settle() {
 	synctest.Wait()
 }
 
-func (st *stage) close() {
+// leave ends a node as at a normal shutdown.
+func (st *stage) leave(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := st.node.Drain(ctx); err != nil {
+	n := st.take(name)
+	if n == nil {
+		return
+	}
+	err := n.Drain(ctx)
+	n.trace.Close()
+	if err != nil {
 		st.fail("drain: %v", err)
 	}
 }
 
-// crash takes the node away as it stands: nothing that it still tries to write arrives.
-func (st *stage) crash() {
-	st.store.blow()
+// crash takes a node away as it stands: nothing that it still tries to write arrives.
+func (st *stage) crash(name string) {
+	n := st.take(name)
+	if n == nil {
+		return
+	}
+	st.awaited = cmp.Or(st.awaited, n.process.awaits())
+	n.process.die()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_ = st.node.Drain(ctx)
+	_ = n.Drain(ctx)
+	n.trace.Close()
+}
+
+func (st *stage) take(name string) *running {
+	st.idsMu.Lock()
+	defer st.idsMu.Unlock()
+	n := st.nodes[name]
+	delete(st.nodes, name)
+	return n
 }
 
 func (st *stage) state() projections.State {
-	v, err := st.node.View(context.Background(), sessionID)
-	if err != nil {
-		st.fail("view: %v", err)
-	}
+	v, err := st.node().View(context.Background(), sessionID)
+	st.must(err)
 	return v.State
 }
 
 // send submits a command; the answers stand in the transcript.
 func (st *stage) send(cmd kernel.Command) {
-	st.asked++
 	if cmd.RequestID == "" {
+		st.asked++
 		cmd.RequestID = fmt.Sprint("r-", st.asked)
 	}
-	if cmd.BodyHash == "" {
-		cmd.BodyHash = "00"
-	}
-	err := st.node.Submit(context.Background(), sessionID, cmd, func(a kernel.Answer) { st.script.answer(a) })
-	if err != nil {
-		st.script.note("not delivered: %v", err)
+	cmd.BodyHash = cmp.Or(cmd.BodyHash, "00")
+	st.last = &cmd
+	answer := st.story.answerer()
+	if err := st.node().Submit(context.Background(), sessionID, cmd, answer); err != nil {
+		st.story.note("not delivered: %v", err)
 	}
 }
 
 // tell writes the events since the last time into the transcript and gives their lines.
 func (st *stage) tell() []string {
 	var out []string
-	for r, err := range st.store.ReadStream(context.Background(), kernel.StreamOf(sessionID), st.seen+1) {
-		if err != nil {
-			st.fail("read: %v", err)
-		}
+	for r, err := range st.disk.ReadStream(context.Background(), kernel.StreamOf(sessionID), st.seen+1) {
+		st.must(err)
 		st.seen = r.Version
-		out = append(out, st.script.event(r))
+		out = append(out, st.story.event(r))
 	}
 	return out
-}
-
-// snapshots keeps the newest snapshot, written out as on a disk.
-type snapshots struct {
-	mu   sync.Mutex
-	body []byte
-}
-
-// Load implements session.Snapshots.
-func (s *snapshots) Load(context.Context, string) (projections.State, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.body == nil {
-		return projections.State{}, false, nil
-	}
-	state, err := projections.DecodeState(s.body)
-	return state, err == nil, err
-}
-
-// Save implements session.Snapshots.
-func (s *snapshots) Save(_ context.Context, _ string, state projections.State) error {
-	body, err := state.Encode()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.body = body
-	}
-	return err
-}
-
-// fuse is the store as a node sees it: once blown, nothing gets through, as for a process that is dead.
-type fuse struct {
-	events.Store
-	mu     sync.Mutex
-	blown  bool
-	before func([]events.Event) bool // the next append that it accepts blows the fuse, unwritten
-	after  func([]events.Event) bool // the same, written
-	lose   bool                      // the next append is written and its acknowledgement lost
-}
-
-var errDead = errors.New("the process is dead")
-
-func (f *fuse) blow() { f.mu.Lock(); defer f.mu.Unlock(); f.blown = true }
-
-func (f *fuse) mend() { f.mu.Lock(); defer f.mu.Unlock(); f.blown, f.before, f.after = false, nil, nil }
-
-// Append implements events.Store.
-func (f *fuse) Append(ctx context.Context, stream string, expected events.Version, evs []events.Event) (events.Appended, error) {
-	f.mu.Lock()
-	if f.before != nil && f.before(evs) {
-		f.blown = true
-	}
-	dies := f.after != nil && f.after(evs)
-	blown, lose := f.blown, f.lose
-	f.lose = false
-	f.mu.Unlock()
-	if blown {
-		return events.Appended{}, errDead
-	}
-	done, err := f.Store.Append(ctx, stream, expected, evs)
-	if dies {
-		f.blow()
-		return events.Appended{}, errDead
-	}
-	if lose && err == nil {
-		return events.Appended{}, events.ErrUnknown
-	}
-	return done, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,10 +16,11 @@ import (
 
 // transcript is what a script led to, in a form that reads like a story and is the same in every run.
 type transcript struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	names map[string]string // of ids, in the order of their appearance
-	heard []string          // answers and notes since the newest command
+	mu      sync.Mutex
+	text    strings.Builder
+	names   map[string]string // of ids, in the order of their appearance
+	heard   []string          // answers and notes since the newest command
+	waiting [][]string        // answers to commands that were sent at once, by command
 }
 
 func (s *transcript) command(l line) {
@@ -28,9 +30,16 @@ func (s *transcript) command(l line) {
 		s.heard = nil
 		fmt.Fprintf(&s.text, "\n> %s\n", strings.TrimSpace(l.verb+" "+l.rest))
 		for _, b := range l.block {
-			fmt.Fprintf(&s.text, ">   %s\n", b)
+			fmt.Fprintf(&s.text, ">   %s\n", b.text)
 		}
 	}
+}
+
+// since gives the answers and notes since the newest command.
+func (s *transcript) since() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.heard)
 }
 
 func (s *transcript) write(prefix, text string) string {
@@ -39,9 +48,51 @@ func (s *transcript) write(prefix, text string) string {
 	return text
 }
 
-func (s *transcript) answer(a kernel.Answer) {
+// atOnce keeps the answers to what is sent from here on, so that they stand in the order of the commands.
+func (s *transcript) atOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.waiting = [][]string{}
+}
+
+func (s *transcript) inOrder() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, answers := range s.waiting {
+		for _, a := range answers {
+			s.heard = append(s.heard, s.write("  < ", fmt.Sprint("the ", nth(i), ": ", a)))
+		}
+	}
+	s.waiting = nil
+}
+
+func nth(i int) string {
+	if i < 5 {
+		return []string{"first", "second", "third", "fourth", "fifth"}[i]
+	}
+	return fmt.Sprint(i+1, "th")
+}
+
+// answerer gives who writes down the answers to one command.
+func (s *transcript) answerer() func(kernel.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := len(s.waiting)
+	if s.waiting != nil {
+		s.waiting = append(s.waiting, nil)
+	}
+	return func(a kernel.Answer) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.waiting != nil && at < len(s.waiting) {
+			s.waiting[at] = append(s.waiting[at], answerText(a))
+			return
+		}
+		s.heard = append(s.heard, s.write("  < ", answerText(a)))
+	}
+}
+
+func answerText(a kernel.Answer) string {
 	text := string(a.Status)
 	switch {
 	case a.Refusal != nil:
@@ -54,7 +105,7 @@ func (s *transcript) answer(a kernel.Answer) {
 	case a.Repeat:
 		text += " before"
 	}
-	s.heard = append(s.heard, s.write("  < ", text))
+	return text
 }
 
 func (s *transcript) note(format string, args ...any) {
@@ -101,15 +152,18 @@ func (s *transcript) tame(text string) string {
 var dull = map[protoreflect.Name]bool{
 	"body_hash": true, "plugins": true, "node": true, "activation": true, "request_id": true, "message_id": true, "input_message_id": true,
 	"incarnation": true, "world_digest": true, "usage": true, "digest": true, "created_at": true, "logical_turn_id": true, "recording_hash": true,
-	"plugin_version": true, "seats": true, "actions": true, "run_id": true,
+	"plugin_version": true, "plugin_digest": true, "seats": true, "actions": true, "run_id": true,
 }
+
+// telling are fields of a dull name that do tell.
+var telling = map[protoreflect.FullName]bool{"covel.events.v1.JobQueued.activation": true}
 
 // fields writes the fields of a message that are set: name=value.
 func fields(m protoreflect.Message) string {
 	var b strings.Builder
 	for i := range m.Descriptor().Fields().Len() {
 		f := m.Descriptor().Fields().Get(i)
-		if !m.Has(f) || dull[f.Name()] {
+		if !m.Has(f) || dull[f.Name()] && !telling[f.FullName()] {
 			continue
 		}
 		v := m.Get(f)

@@ -1,161 +1,210 @@
 package turnscript
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/covel/covel/events"
-	"github.com/covel/covel/kernel/model"
-	kernel "github.com/covel/covel/kernel/session"
-	"github.com/covel/covel/projections"
-	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// verbs are the commands of a script.
-var verbs map[string]func(*stage, line)
+// verb is a command of the language. docs/turn-scripts.md lists them all; a test holds the two together.
+type verb struct {
+	usage string
+	play  func(*stage, line)
+}
+
+var verbs map[string]verb
 
 func init() {
-	verbs = map[string]func(*stage, line){
-		"start":    func(st *stage, _ line) { st.send(kernel.Command{Type: kernel.StartSession}) },
-		"player":   player,
-		"model":    func(st *stage, l line) { st.must(st.cast.reply(l.rest, l.block)) },
-		"pass":     func(st *stage, l line) { st.must(st.cast.pass(l.rest)) },
-		"function": func(st *stage, l line) { st.cast.part("function "+l.rest, l.block) },
-		"guard":    func(st *stage, l line) { st.cast.part("guard "+l.rest, l.block) },
-		"tool":     func(st *stage, l line) { st.cast.part("tool "+l.rest, l.block) },
-		"advance":  advance,
-		"crash":    crash,
-		"restart":  restart,
-		"store":    storeFault,
-		"expect":   expect,
-		"show":     show,
+	double := func(kind string) func(*stage, line) {
+		return func(st *stage, l line) { st.direct(kind, l) }
+	}
+	verbs = map[string]verb{
+		"start":       {"start", start},
+		"player":      {"player [as SEAT] [at MARK] [id REQUEST] WHAT …", player},
+		"again":       {"again", again},
+		"together":    {"together, then one player command per indented line", together},
+		"model":       {"model RUNTIME [forever], then the steps of a reply", modelReply},
+		"function":    {"function RUNTIME [forever], then its steps", double("function")},
+		"guard":       {"guard RUNTIME [forever], then its steps", double("guard")},
+		"tool":        {"tool NAME [forever], then its steps", double("tool")},
+		"hook":        {"hook PLUGIN EVENT [forever], then its steps", double("hook")},
+		"extension":   {"extension PLUGIN ID [forever], then its steps", double("extension")},
+		"pass":        {"pass GATE", func(st *stage, l line) { st.must(st.cast.pass(l.rest)) }},
+		"advance":     {"advance clock DURATION", advance},
+		"wake":        {"wake", func(st *stage, _ line) { st.must(st.node().Wake(context.Background(), sessionID)) }},
+		"node":        {"node NAME", nodeVerb},
+		"crash":       {"crash, crash before TYPE, crash after TYPE", crash},
+		"restart":     {"restart, restart gracefully", restart},
+		"install":     {"install VERSION", install},
+		"store":       {"store fails|loses acknowledgement|loses append|delays DURATION [N times|always] [at TYPE], store recovers", store},
+		"credentials": {"credentials SLOT missing|present", credentials},
+		"mark":        {"mark NAME", func(st *stage, l line) { st.marks[l.rest] = st.seen }},
+		"expect":      {"expect WORDS, expect no WORDS, or one indented line per thing that has to come", expect},
+		"show":        {"show WHAT …", show},
 	}
 }
 
-func (st *stage) must(err error) {
-	if err != nil {
-		st.fail("%v", err)
+// badly fails with how the command is written.
+func (st *stage) badly() { st.fail("write %s", verbs[st.at.verb].usage) }
+
+func modelReply(st *stage, l line) {
+	runtime, forever := strings.CutSuffix(l.rest, " forever")
+	if runtime == "" {
+		st.badly()
 	}
+	st.must(st.cast.reply(l.number, runtime, forever, l.block))
 }
 
-// player is what a player does: say, act, answer, stop, retry, pause, resume-session, end.
-func player(st *stage, l line) {
-	what, rest, _ := strings.Cut(l.rest, " ")
-	switch what {
-	case "say", "act", "command":
-		st.send(kernel.Command{Type: kernel.SubmitActions, Actions: []projections.Action{{Kind: what, Text: rest}}})
-	case "answer":
-		open := st.state().Interactions.Open("")
-		if len(open) == 0 {
-			st.fail("no question is open")
+// direct gives a function, guard, tool or hook what to do when it is called next.
+func (st *stage) direct(kind string, l line) {
+	name, forever := strings.CutSuffix(l.rest, " forever")
+	role := kind + " " + name
+	if !st.cast.roles[role] {
+		st.fail("the plugins of this script have no %s; they have %s", role, strings.Join(slices.Sorted(maps.Keys(st.cast.roles)), ", "))
+	}
+	d := direction{number: l.number, role: role, forever: forever}
+	for _, s := range l.block {
+		a, err := parseStep(kind, s.text)
+		if err != nil {
+			st.at.number = s.number
+			st.fail("%v", err)
 		}
-		q := open[len(open)-1].InteractionRef
-		st.send(kernel.Command{Type: kernel.SubmitActions, Actions: []projections.Action{{Interaction: &q, Fields: projections.RawJSON(rest)}}})
-	case "stop":
-		a, err := st.node.Stop(context.Background(), sessionID)
-		st.must(err)
-		st.script.answer(a)
-	case "retry":
-		st.send(kernel.Command{Type: kernel.RetryTurn})
-	case "undo":
-		st.send(kernel.Command{Type: kernel.MoveHead})
-	case "regenerate":
-		st.send(kernel.Command{Type: kernel.Regenerate})
-	case "goto": // the turn whose line it was
-		st.send(kernel.Command{Type: kernel.MoveHead, TurnID: st.turnOf(rest)})
-	case "name":
-		line, name, _ := strings.Cut(rest, " ")
-		st.send(kernel.Command{Type: kernel.NameTurn, TurnID: st.turnOf(line), Text: name})
-	case "revise": // the newest page
-		state := st.state()
-		st.send(kernel.Command{Type: kernel.ReviseMessage, MessageID: state.History.At(state.History.Len() - 1).ID, Text: rest})
-	case "pause", "resume", "end":
-		a, err := st.node.ChangeStatus(context.Background(), sessionID, kernel.ChangeKind(what))
-		st.must(err)
-		st.script.answer(a)
-	case "retry-setup", "waive-setup":
-		kind := map[string]kernel.ChangeKind{"retry-setup": kernel.SetupRetry, "waive-setup": kernel.SetupWaive}[what]
-		a, err := st.node.DecideSetup(context.Background(), sessionID, rest, kind)
-		st.must(err)
-		st.script.answer(a)
-	default:
-		st.fail("the player cannot %q", what)
+		d.acts = append(d.acts, a)
 	}
-}
-
-// turnOf gives the newest turn that was begun with a line, wherever it stands in the tree.
-func (st *stage) turnOf(line string) (id string) {
-	for r, err := range st.store.ReadStream(context.Background(), kernel.StreamOf(sessionID), 1) {
-		st.must(err)
-		msg, err := events.Decode(r.Event)
-		st.must(err)
-		if m, ok := msg.(*eventsv1.ActionsSubmitted); ok && m.Rendered == line {
-			id = m.ExecutionId
-		}
-	}
-	if id == "" {
-		st.fail("nobody said %q", line)
-	}
-	return id
+	st.cast.direct(d, l.block)
 }
 
 func advance(st *stage, l line) {
 	d, err := time.ParseDuration(strings.TrimPrefix(l.rest, "clock "))
-	st.must(err)
+	if err != nil || d < 0 {
+		st.badly()
+	}
 	time.Sleep(d)
 }
 
-// crash takes the node away now, or at an append: "crash before ExecutionCommitted", "crash after ActionsSubmitted".
+// nodeVerb sends what follows to another node, which is started if it does not run.
+func nodeVerb(st *stage, l line) {
+	if l.rest == "" {
+		st.badly()
+	}
+	st.name = l.rest
+	if st.nodes[st.name] == nil {
+		st.open(st.name)
+	}
+}
+
+// crash takes the node away now, or at an append.
 func crash(st *stage, l line) {
-	when, typ, armed := strings.Cut(l.rest, " ")
-	if !armed {
-		st.crash()
+	if l.rest == "" {
+		st.crash(st.name)
 		return
 	}
-	hit := func(evs []events.Event) bool {
-		return slices.ContainsFunc(evs, func(e events.Event) bool { return e.Type == typ })
-	}
-	st.store.mu.Lock()
-	defer st.store.mu.Unlock()
+	when, typ, _ := strings.Cut(l.rest, " ")
+	st.eventType(typ)
+	p := st.nodes[st.name].process
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch when {
 	case "before":
-		st.store.before = hit
+		p.before = typ
 	case "after":
-		st.store.after = hit
+		p.after = typ
 	default:
-		st.fail("crash, crash before TYPE, crash after TYPE")
+		st.badly()
+	}
+}
+
+// eventType refuses what is no type of event: a fault at it would never come.
+func (st *stage) eventType(typ string) {
+	if _, ok := events.Lookup(typ); !ok {
+		st.fail("there is no event %q; write %s", typ, verbs[st.at.verb].usage)
 	}
 }
 
 // restart starts a new node on the same store and looks at the session, which closes nothing by itself.
 func restart(st *stage, l line) {
-	if l.rest == "gracefully" {
-		st.close()
-	} else {
-		st.crash()
+	switch l.rest {
+	case "gracefully":
+		st.leave(st.name)
+	case "":
+		st.crash(st.name)
+	default:
+		st.badly()
 	}
-	st.open()
+	st.open(st.name)
 	_ = st.state()
 }
 
-// storeFault: "store loses acknowledgement" of the next append.
-func storeFault(st *stage, l line) {
-	if l.rest != "loses acknowledgement" {
-		st.fail("the store can only lose an acknowledgement")
+// install puts other versions of plugins in, as an operator does while sessions go on.
+func install(st *stage, l line) {
+	if !slices.ContainsFunc(st.s.files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, l.rest+"/plugins/") }) || l.rest == "" {
+		st.fail("the script has no file -- %s/plugins/… --", cmp.Or(l.rest, "VERSION"))
 	}
-	st.store.mu.Lock()
-	defer st.store.mu.Unlock()
-	st.store.lose = true
+	st.plugins = st.load(l.rest)
+}
+
+func store(st *stage, l line) {
+	if l.rest == "recovers" {
+		st.disk.recovers()
+		return
+	}
+	f := fault{times: 1}
+	rest, typ, found := strings.Cut(l.rest, " at ")
+	if found {
+		st.eventType(typ)
+		f.typ = typ
+	}
+	words := strings.Fields(rest)
+	if n := len(words); n > 1 && words[n-1] == "always" {
+		f.times, words = -1, words[:n-1]
+	} else if n > 2 && words[n-1] == "times" {
+		times, err := strconv.Atoi(words[n-2])
+		if err != nil || times < 1 {
+			st.badly()
+		}
+		f.times, words = times, words[:n-2]
+	}
+	f.kind = strings.Join(words, " ")
+	if kind, d, ok := strings.Cut(f.kind, " "); ok && kind == "delays" {
+		delay, err := time.ParseDuration(d)
+		if err != nil {
+			st.badly()
+		}
+		f.kind, f.delay = kind, delay
+	}
+	if !slices.Contains([]string{"fails", "loses acknowledgement", "loses append"}, f.kind) && f.delay == 0 {
+		st.badly()
+	}
+	st.disk.breaks(f)
+}
+
+func credentials(st *stage, l line) {
+	slot, what, _ := strings.Cut(l.rest, " ")
+	if what != "missing" && what != "present" {
+		st.badly()
+	}
+	st.keysMu.Lock()
+	defer st.keysMu.Unlock()
+	st.keyless[slot] = what == "missing"
 }
 
 // expect holds the newest events, answers and notes against lines: each line's words must stand in one of them, in the
 // order of the lines. "expect no WORDS": none has them.
 func expect(st *stage, l line) {
+	heard := append(st.story.since(), st.newest...)
 	if words, none := strings.CutPrefix(l.rest, "no "); none {
-		for _, line := range st.newest {
+		if len(l.block) > 0 {
+			st.badly()
+		}
+		for _, line := range heard {
 			if containsAll(line, words) {
 				st.fail("but there is: %s", line)
 			}
@@ -164,15 +213,18 @@ func expect(st *stage, l line) {
 	}
 	wanted := l.block
 	if l.rest != "" {
-		wanted = append([]string{l.rest}, wanted...)
+		wanted = append([]step{{l.number, l.rest}}, wanted...)
 	}
-	rest := append(slices.Clone(st.script.heard), st.newest...)
+	if len(wanted) == 0 {
+		st.badly()
+	}
 	for _, w := range wanted {
-		at := slices.IndexFunc(rest, func(line string) bool { return containsAll(line, w) })
+		at := slices.IndexFunc(heard, func(line string) bool { return containsAll(line, w.text) })
 		if at < 0 {
-			st.fail("nothing says %q", w)
+			st.at.number = w.number
+			st.fail("nothing says %q", w.text)
 		}
-		rest = rest[at+1:]
+		heard = heard[at+1:]
 	}
 }
 
@@ -185,55 +237,4 @@ func containsAll(line, words string) bool {
 	return true
 }
 
-// show writes a part of the state into the transcript: "show request teller", "show session", "show data notes log".
-func show(st *stage, l line) {
-	what, rest, _ := strings.Cut(l.rest, " ")
-	switch what {
-	case "request":
-		st.cast.mu.Lock()
-		defer st.cast.mu.Unlock()
-		all := st.cast.requests[rest]
-		if len(all) == 0 {
-			st.script.note("%s asked nothing", rest)
-			return
-		}
-		for _, m := range all[len(all)-1].Messages {
-			if m.Role != model.System {
-				st.script.note("%s: %s", m.Role, strings.ReplaceAll(m.Content, "\n", " / "))
-			}
-		}
-	case "requests":
-		st.cast.mu.Lock()
-		defer st.cast.mu.Unlock()
-		st.script.note("%s asked %d times", rest, len(st.cast.requests[rest]))
-	case "session":
-		s := st.state().Session
-		st.script.note("%s, %s, %d player turns counted", s.Status, s.Phase, s.CompletedPlayerTurns)
-		for _, su := range s.Setup {
-			st.script.note("setup %s: %s, attempt %d %s %s", su.RuntimeID, su.Status, su.Attempts, su.Reason, su.LastError)
-		}
-		if s.Draft != nil {
-			st.script.note("draft: %s", s.Draft.Rendered)
-		}
-	case "story":
-		for _, m := range st.state().History.Tail(1000) {
-			st.script.note("%s: %s", m.Role, strings.ReplaceAll(m.Shown(), "\n", " / "))
-		}
-	case "tree":
-		tree := st.state().Tree
-		for _, x := range tree.Turns {
-			mark := ""
-			if slices.ContainsFunc(tree.OnPath(), func(y projections.Take) bool { return y.TurnID == x.TurnID }) {
-				mark = " on the path"
-			}
-			st.script.note("turn %s, one of %d takes, after %s%s %s", x.TurnID, len(tree.Takes(x.TurnID)), orNothing(x.Before), mark, x.Name)
-		}
-	case "data":
-		plugin, ns, _ := strings.Cut(rest, " ")
-		for _, r := range st.state().PluginData.List(plugin, ns) {
-			st.script.note("%s %s/%s = %s (revision %s)", plugin, r.Namespace, r.Key, r.Value, strconv.FormatUint(r.Revision, 10))
-		}
-	default:
-		st.fail("cannot show %q", what)
-	}
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

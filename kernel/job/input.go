@@ -90,8 +90,8 @@ func thawSlots(from []*eventsv1.JobSlot) map[string]sdk.Input {
 }
 
 // FreezeManual takes what a client named to run.
-func FreezeManual(payload, settings []byte) *eventsv1.JobInput {
-	return &eventsv1.JobInput{Version: InputVersion, Payload: payload, Settings: settings}
+func FreezeManual(payload []byte, settings map[string]json.RawMessage) *eventsv1.JobInput {
+	return &eventsv1.JobInput{Version: InputVersion, Payload: payload, Settings: settingsJSON(settings)}
 }
 
 func settingsJSON(settings map[string]json.RawMessage) []byte {

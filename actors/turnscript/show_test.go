@@ -1,0 +1,211 @@
+package turnscript
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/projections"
+)
+
+// sights are the parts of the state that a script can write into its transcript.
+var sights map[string]func(st *stage, rest string)
+
+func init() {
+	sights = map[string]func(*stage, string){
+		"request":     showRequest,
+		"requests":    func(st *stage, rest string) { st.story.note("%s asked %d times", rest, len(st.cast.asked(rest))) },
+		"session":     showSession,
+		"story":       showStory,
+		"tree":        showTree,
+		"data":        showData,
+		"jobs":        showJobs,
+		"suspensions": showSuspensions,
+		"trace":       showTrace,
+		"questions":   showQuestions,
+	}
+}
+
+func show(st *stage, l line) {
+	what, rest, _ := strings.Cut(l.rest, " ")
+	sight, ok := sights[what]
+	if !ok {
+		st.fail("there is no %q to show; there is %s", what, strings.Join(sortedKeys(sights), ", "))
+	}
+	sight(st, rest)
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " / ") }
+
+func (c *cast) asked(runtime string) []model.Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[runtime]
+}
+
+// showRequest: the newest request of a runtime, without its system prompt.
+func showRequest(st *stage, rest string) {
+	all := st.cast.asked(rest)
+	if len(all) == 0 {
+		st.story.note("%s asked nothing", rest)
+		return
+	}
+	for _, m := range all[len(all)-1].Messages {
+		if m.Role == model.System {
+			continue
+		}
+		text := oneLine(m.Content)
+		for _, call := range m.ToolCalls {
+			text = strings.TrimSpace(text + " calls " + call.Name + " " + call.Arguments)
+		}
+		st.story.note("%s: %s", m.Role, text)
+	}
+}
+
+func showSession(st *stage, _ string) {
+	s := st.state().Session
+	st.story.note("%s, %s, %d player turns counted", s.Status, s.Phase, s.CompletedPlayerTurns)
+	for _, su := range s.Setup {
+		st.story.note("setup %s: %s, attempt %d %s %s", su.RuntimeID, su.Status, su.Attempts, su.Reason, su.LastError)
+	}
+	if s.Draft != nil {
+		st.story.note("draft: %s", s.Draft.Rendered)
+	}
+}
+
+func showStory(st *stage, _ string) {
+	for _, m := range st.state().History.Tail(1000) {
+		st.story.note("%s: %s", m.Role, oneLine(m.Shown()))
+	}
+}
+
+func showTree(st *stage, _ string) {
+	tree := st.state().Tree
+	for _, x := range tree.Turns {
+		mark := ""
+		if slices.ContainsFunc(tree.OnPath(), func(y projections.Take) bool { return y.TurnID == x.TurnID }) {
+			mark = " on the path"
+		}
+		st.story.note("turn %s, one of %d takes, after %s%s %s", x.TurnID, len(tree.Takes(x.TurnID)), orNothing(x.Before), mark, x.Name)
+	}
+}
+
+// showData: "show data PLUGIN NAMESPACE".
+func showData(st *stage, rest string) {
+	plugin, ns, _ := strings.Cut(rest, " ")
+	records := st.state().PluginData.List(plugin, ns)
+	for _, r := range records {
+		st.story.note("%s %s/%s = %s (revision %d)", plugin, r.Namespace, r.Key, r.Value, r.Revision)
+	}
+	if len(records) == 0 {
+		st.story.note("%s has nothing in %s", plugin, ns)
+	}
+}
+
+func showQuestions(st *stage, _ string) {
+	open := st.state().Interactions.Open("")
+	for _, q := range open {
+		st.story.note("%s of %s is open", q.InteractionID, q.TurnID)
+	}
+	if len(open) == 0 {
+		st.story.note("no question is open")
+	}
+}
+
+// showJobs: all of them, or those of a runtime.
+func showJobs(st *stage, rest string) {
+	v, err := st.node().View(context.Background(), sessionID)
+	st.must(err)
+	none := true
+	for _, j := range v.State.Jobs {
+		if rest != "" && j.RuntimeID != rest {
+			continue
+		}
+		none = false
+		status := j.Status
+		if phase := v.JobPhases[j.ID]; phase != "" && j.Open() {
+			status = phase
+		}
+		text := fmt.Sprintf("job %s of %s: %s", j.ID, j.RuntimeID, status)
+		if j.Reason != "" {
+			text += " (" + j.Reason + ")"
+		}
+		st.story.note("%s, %s of turn %d, attempt %d", text, j.Activation, j.LogicalTurn, j.Attempt)
+	}
+	if none {
+		st.story.note("there are no jobs")
+	}
+}
+
+func showSuspensions(st *stage, _ string) {
+	s := st.state().Suspensions
+	for _, x := range s.Waiting {
+		text := fmt.Sprintf("%s waits: %s, turn %d, saved version %s", x.RuntimeID, x.Reason, x.LogicalTurn, orNothing(x.PluginVersion))
+		if !x.ExpiresAt.IsZero() {
+			text += ", expires in " + time.Until(x.ExpiresAt).Round(time.Hour).String()
+		}
+		if x.Claim != nil {
+			text += ", claimed with " + string(x.Claim.Answer)
+		}
+		for _, n := range x.Noted {
+			text += fmt.Sprintf(", noted %s %s", n.Kind, oneLine(strings.ReplaceAll(n.Key, "\x00", " ")))
+		}
+		st.story.note("%s", text)
+	}
+	for _, h := range s.Held {
+		text := fmt.Sprintf("turn %s is held", h.LogicalTurnID)
+		if h.Counts {
+			text += ", counts at its end"
+		}
+		for _, e := range h.Events {
+			text += ", then " + e.Type
+		}
+		st.story.note("%s", text)
+	}
+	for _, x := range s.Closed {
+		text := fmt.Sprintf("%s asked once: %s", x.RuntimeID, x.End)
+		if x.Reason != "" {
+			text += " (" + x.Reason + ")"
+		}
+		st.story.note("%s", text)
+	}
+	if len(s.Waiting)+len(s.Held)+len(s.Closed) == 0 {
+		st.story.note("nothing was ever suspended")
+	}
+}
+
+// told are the members of a trace payload that a transcript shows, in this order.
+var told = []string{"step", "tool", "name", "event", "status", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "kind", "code", "error", "raw", "text"}
+
+// showTrace: the entries since the last time, all or those whose type begins with one of the words.
+func showTrace(st *stage, rest string) {
+	for _, name := range sortedKeys(st.nodes) {
+		st.must(st.nodes[name].trace.Flush(context.Background()))
+	}
+	all, err := st.traces.Read(context.Background(), trace.Query{SessionID: sessionID})
+	st.must(err)
+	for _, e := range all {
+		if e.Seq <= st.traced {
+			continue
+		}
+		st.traced = e.Seq
+		wanted := rest == "" || slices.ContainsFunc(strings.Fields(rest), func(w string) bool { return strings.HasPrefix(string(e.Type), w) })
+		if !wanted {
+			continue
+		}
+		text := strings.TrimSpace("trace " + string(e.Type) + " " + e.RuntimeID)
+		var payload map[string]json.RawMessage
+		_ = json.Unmarshal(e.Payload, &payload)
+		for _, name := range told {
+			if v, ok := payload[name]; ok {
+				text += " " + name + "=" + strings.Trim(oneLine(string(v)), `"`)
+			}
+		}
+		st.story.note("%s", text)
+	}
+}
