@@ -75,6 +75,12 @@ type NotedRecord struct {
 type Spent struct {
 	ModelCalls uint32 `json:"modelCalls,omitempty"`
 	ToolCalls  uint32 `json:"toolCalls,omitempty"`
+	Subagents  uint32 `json:"subagents,omitempty"`
+	DurationMs uint64 `json:"durationMs,omitempty"`
+}
+
+func spentOf(m *eventsv1.Spent) Spent {
+	return Spent{m.GetModelCalls(), m.GetToolCalls(), m.GetSubagents(), m.GetDurationMs()}
 }
 
 // ClosedSuspension is what is kept of an item that ended.
@@ -192,11 +198,11 @@ func (s Suspensions) apply(r events.Recorded, msg proto.Message, open *Execution
 		if open != nil && open.ID == m.ExecutionId && open.Origin == "player" && open.Phase == PhasePlaying {
 			s.Played = &PlayedTurn{open.LogicalTurnID, r.Version}
 		}
-		return s.released(m.ExecutionId, m.Usage, open)
+		return s.released(m.ExecutionId, m.Spent, open)
 	case *eventsv1.ExecutionFailed:
-		return s.released(m.ExecutionId, m.Usage, open)
+		return s.released(m.ExecutionId, m.Spent, open)
 	case *eventsv1.ExecutionAborted:
-		return s.released(m.ExecutionId, nil, open)
+		return s.released(m.ExecutionId, m.Spent, open)
 	}
 	return s
 }
@@ -207,7 +213,7 @@ func (s Suspensions) saved(r events.Recorded, m *eventsv1.SuspensionSaved) Suspe
 		PluginVersion: m.PluginVersion, PluginDigest: m.PluginDigest, Stage: m.Stage, Phase: m.Phase, Origin: m.Origin,
 		LogicalTurn: m.LogicalTurn, LogicalTurnID: m.LogicalTurnId, TurnNumber: m.TurnNumber, Locale: m.Locale, Reason: m.Reason,
 		ResumeSchema: RawJSON(m.ResumeSchema), CreatedAt: r.RecordedAt, Version: r.Version,
-		Spent: Spent{m.Spent.GetModelCalls(), m.Spent.GetToolCalls()},
+		Spent: spentOf(m.Spent),
 	}
 	if m.TtlMs > 0 {
 		x.ExpiresAt = r.RecordedAt.Add(time.Duration(min(m.TtlMs, maxTTLMs)) * time.Millisecond)
@@ -266,18 +272,18 @@ func (s Suspensions) claimed(change func(Suspension) (*Claim, bool)) Suspensions
 	return s
 }
 
-// released ends the claim of an execution that ended, and adds what it spent to every item of its chain that still waits
-// (seed: turn-pipeline.txt, "Failed resumes retain spent calls").
-func (s Suspensions) released(execution string, usage *eventsv1.Usage, open *Execution) Suspensions {
+// released ends the claim of an execution that ended, and tells every item of its chain that still waits what the chain has
+// spent by now (seed: turn-pipeline.txt, "Failed resumes retain spent calls").
+func (s Suspensions) released(execution string, spent *eventsv1.Spent, open *Execution) Suspensions {
 	s = s.claimed(func(x Suspension) (*Claim, bool) { return nil, x.Claim != nil && x.Claim.ExecutionID == execution })
-	if open == nil || open.ID != execution || open.SuspensionID == "" || usage == nil {
+	if open == nil || open.ID != execution || open.SuspensionID == "" || spent == nil {
 		return s
 	}
 	root := s.rootOf(open.SuspensionID)
 	for i, x := range s.Waiting {
-		if root != "" && x.RootID == root && x.ExecutionID != execution {
+		if root != "" && x.RootID == root {
 			s.Waiting = slices.Clone(s.Waiting)
-			s.Waiting[i].Spent = Spent{x.Spent.ModelCalls + usage.ModelCalls, x.Spent.ToolCalls + usage.ToolCalls}
+			s.Waiting[i].Spent = spentOf(spent)
 		}
 	}
 	return s

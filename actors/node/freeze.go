@@ -128,7 +128,8 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	f.Topics = gen.Topics(chosen)
 	f.Hooks = n.hooks(gen, chosen.Active, start.View.Session, pack)
 	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
-	extensions := runtime.NewExtensions(f, n.Model, n.Log)
+	f.Account = n.account(start)
+	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Log)
 	if f.World, err = extensions.World(ctx, f.World); err != nil {
 		return f, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/allowance"
 	kerneljob "github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
@@ -47,6 +48,9 @@ type Config struct {
 
 	// InstructionLocale, "zh" or "en", overrides the language of instructions to the model for all sessions.
 	InstructionLocale string
+
+	// Allowances are the most an execution may spend; zeros take the defaults. A session can lower them.
+	Allowances allowance.Limits
 
 	Name      string        // of the node; fresh at every start of the process
 	IdleAfter time.Duration // passivation of a session nobody uses

@@ -15,6 +15,8 @@ import (
 
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/allowance"
+	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
 	kernelsession "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
@@ -53,8 +55,10 @@ type runtime struct {
 	begun  time.Time
 	agent  *agent      // set once the model loop runs
 	timer  *time.Timer // the limit of plugin code that runs
-	ended  bool
-	deltas int // pieces of text that were shown
+	// budgetTimer ends the run with the execution's allowance of time; nil without one.
+	budgetTimer *time.Timer
+	ended       bool
+	deltas      int // pieces of text that were shown
 }
 
 type guardDone struct {
@@ -82,6 +86,7 @@ func (r *runtime) Receive(c actor.Context) {
 	case *actor.Started:
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.begun = time.Now()
+		r.watchTime(c)
 		if r.run.start.Resumed != nil { // its guard let it run when it began
 			r.begin(c)
 			return
@@ -89,9 +94,14 @@ func (r *runtime) Receive(c actor.Context) {
 		r.preRuntime(c)
 	case *actor.Stopped:
 		r.release()
+		if r.budgetTimer != nil {
+			r.budgetTimer.Stop()
+		}
 		r.cancel()
 	case overdue:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "timeout", Error: m.what + " did not end within its time limit"})
+	case timeSpent:
+		r.outOfTime(c, m)
 	case Cancel:
 		if r.ended { // only hooks are still asked
 			r.cancel()
@@ -213,6 +223,8 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 		return
 	}
 	switch {
+	case errors.Is(m.err, allowance.ErrExceeded):
+		r.end(c, turn.Result{Status: turn.Failed, StopReason: string(loop.StopBudgetExceeded), Error: m.err.Error()})
 	case m.err != nil:
 		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: m.err.Error()})
 	case m.result.Outcome == sdk.Failed:

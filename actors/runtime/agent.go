@@ -104,7 +104,7 @@ func (a *agent) receive(c actor.Context, msg any) {
 		a.step(c, loop.ModelReplied{Reply: m.reply, Left: a.clock.left()})
 	case toolsFinished:
 		if m.call == a.call {
-			a.step(c, loop.ToolsFinished{Outcomes: m.outcomes, Left: a.clock.left()})
+			a.step(c, loop.ToolsFinished{Outcomes: m.outcomes, Exceeded: m.exceeded, Left: a.clock.left()})
 		}
 	case hooksAnswered:
 		if m.call == a.call {

@@ -37,6 +37,7 @@ type rig struct {
 	run    *actor.PID
 	plugin *registry.Loaded
 	rt     manifest.Runtime
+	frozen runtime.Frozen // what runs read; set before start
 
 	mu       sync.Mutex
 	requests []model.Request
@@ -74,10 +75,17 @@ func system(agent manifest.Agent) manifest.Runtime {
 // play runs fn in fake time with a rig whose run has started.
 func play(t *testing.T, rt manifest.Runtime, own map[string]sdk.Tool, m provider, fn func(r *rig)) {
 	t.Helper()
+	playIn(t, func(*rig) {}, rt, own, m, fn)
+}
+
+// playIn is play with what setup prepares.
+func playIn(t *testing.T, setup func(*rig), rt manifest.Runtime, own map[string]sdk.Tool, m provider, fn func(r *rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, rt: rt, plugin: &registry.Loaded{Manifest: manifest.Plugin{ID: "teller"}, Tools: own}}
 		r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 		r.pid = r.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return r }))
+		setup(r)
 		r.start(m, nil)
 		fn(r)
 		r.system.Root.Stop(r.pid)
@@ -100,7 +108,8 @@ func (r *rig) start(m provider, resumed *turn.Resumed) {
 		return m(ctx, at, req, say)
 	})
 	deps := runtime.Deps{Model: base, Tools: &tools.Executor{}, Log: slog.New(slog.DiscardHandler)}
-	frozen := runtime.Frozen{Execution: projections.Execution{ID: "e1"}, Instructions: "en"}
+	frozen := r.frozen
+	frozen.Execution, frozen.Instructions = projections.Execution{ID: "e1"}, "en"
 	run := turn.Run{RunID: "run-1", Runtime: r.rt, Resumed: resumed}
 	r.mu.Lock()
 	r.result = nil

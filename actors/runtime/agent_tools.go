@@ -10,6 +10,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -20,6 +21,7 @@ import (
 type toolsFinished struct {
 	call     uint64
 	outcomes []loop.ToolOutcome
+	exceeded string // why no further call was admitted, "" when all were
 }
 
 // offers gives the tools of the runtime. A declared tool that its plugin did not register fails the run before the model
@@ -88,6 +90,9 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 				o := a.outcome(b.Calls[i], res)
 				done.outcomes = append(done.outcomes, o)
 				over = over || o.Terminate || loop.IsSuspension(o)
+				if errors.Is(res.Cause, allowance.ErrExceeded) {
+					over, done.exceeded = true, res.Cause.Error()
+				}
 				if res.Err != nil {
 					told(kernelsession.ToolFailed, b.Calls[i], res.Err.Message)
 				} else {
@@ -118,7 +123,7 @@ func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []too
 
 func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {
 	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused, Skipped: res.Skipped, Terminate: res.Terminate}
-	if res.Cause != nil {
+	if res.Cause != nil && !res.Skipped {
 		a.r.Log.Error("tool failed", "tool", res.Name, "runtime", a.r.run.start.Runtime.ID, "error", res.Cause)
 	}
 	if res.Err != nil {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/pkg/errors"
+
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
 )
@@ -40,6 +43,9 @@ func (c *caller) Call(ctx context.Context, name string, args any) (json.RawMessa
 	c.over = done.Terminate
 	if done.Err != nil {
 		c.failed = done.Err
+		if errors.Is(done.Cause, allowance.ErrExceeded) {
+			c.failed = done.Cause
+		}
 		return nil, done.Err
 	}
 	if err := c.run.accept(done); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/extension"
 	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
@@ -97,7 +98,8 @@ func (a *agent) built(c actor.Context, m contextBuilt) {
 	a.assembled(c, m.config, m.in, m.messages)
 }
 
-// fit makes the copy of a request that is sent small enough for its model. A request that cannot be is refused.
+// fit makes the copy of a request that is sent small enough for its model, and charges the call. A request that cannot be
+// made small enough, or that nothing is left for, is refused.
 func (a *agent) fit(e loop.CallModel) (model.Request, *loop.CallRefused) {
 	req, ledger, report, err := budget.Apply(a.ledger, e.Request, budget.Options{
 		Capacity: model.CapacityOf(a.r.Model, e.Request.Slot), Newest: e.Trim, Chinese: a.r.run.frozen.Instructions == prompt.Chinese,
@@ -108,6 +110,9 @@ func (a *agent) fit(e loop.CallModel) (model.Request, *loop.CallRefused) {
 			stop = loop.StopInvalidContext
 		}
 		return req, &loop.CallRefused{Stop: stop, Detail: err.Error(), Left: a.clock.left()}
+	}
+	if err := a.r.run.frozen.Account.admit(allowance.ModelCall); err != nil {
+		return req, &loop.CallRefused{Stop: loop.StopBudgetExceeded, Detail: err.Error(), Left: a.clock.left()}
 	}
 	a.ledger = ledger
 	if report.Changed() {

@@ -28,6 +28,8 @@ type Frozen struct {
 	Only      *turn.Run
 	Contracts map[string]json.RawMessage // public schemas of the active plugins' contracts
 	Shared    *Shared                    // what the runs have in common
+	// Account is what the execution may spend; nil: as much as it likes.
+	Account *Account
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }

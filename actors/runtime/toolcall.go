@@ -7,6 +7,7 @@ import (
 
 	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
 )
@@ -25,6 +26,12 @@ func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools
 			return done
 		}
 		call.Name, call.Arguments = use.ToolCall.Name, use.ToolCall.Arguments
+	}
+	if err := r.run.frozen.Account.admit(allowance.ToolCall); err != nil {
+		done := tools.Skipped(call.Name, call.Arguments, err.Error())
+		done.Cause = err
+		r.emitTool(id, done, began)
+		return done
 	}
 	done := r.Tools.Run(ctx, call)
 	if hooks.Has(sdk.OnPostToolUse.Name) && ctx.Err() == nil {

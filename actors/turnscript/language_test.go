@@ -26,7 +26,7 @@ runtime:
 // A script that does not hold says where and why, whatever is wrong with it.
 func TestWhatAScriptSaysOfItsMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ script, where, says string }{
-		"unknown command":            {"start\nplay 1", "x.turn:2", `there is no command "play"; the commands are advance, again, crash`},
+		"unknown command":            {"start\nplay 1", "x.turn:2", `there is no command "play"; the commands are advance, again, allow, crash`},
 		"a step without a command":   {"  set a b 1", "x.turn:1", "there is none above it"},
 		"unknown thing to do":        {"player dances", "x.turn:1", `a player cannot "dances"; a player can abandon, act, answer`},
 		"unknown mark":               {"player at dawn say 走", "x.turn:1", `nothing is marked "dawn"`},
@@ -41,6 +41,7 @@ func TestWhatAScriptSaysOfItsMistakes(t *testing.T) {
 		"unknown restart":            {"restart slowly", "x.turn:1", "write restart, restart gracefully"},
 		"unknown version":            {"install v2", "x.turn:1", "-- v2/plugins/… --"},
 		"unknown credentials":        {"credentials story lost", "x.turn:1", "write credentials SLOT missing|present"},
+		"unknown allowance":          {"allow moons=3", "x.turn:1", "write allow [session] ALLOWANCE=N"},
 		"together with something":    {"together\n  start", "x.turn:2", "one player command per indented line"},
 		"unknown function":           {"function 无人\n  done", "x.turn:1", "have no function 无人; they have function notes, hook notes TurnStart, tool ring"},
 		"unknown step":               {"function notes\n  set log bell 1\n  sing", "x.turn:3", `a function has no step "sing"; its steps are actions, activation, call`},

@@ -21,6 +21,7 @@ import (
 	"github.com/covel/covel/events/memory"
 	"github.com/covel/covel/events/trace"
 	tracememory "github.com/covel/covel/events/trace/memory"
+	"github.com/covel/covel/kernel/allowance"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
@@ -44,6 +45,7 @@ type stage struct {
 	nodes   map[string]*running // by the name the script gives them
 	name    string              // of the one that commands go to
 	started int                 // nodes so far
+	allowed allowance.Limits    // of nodes from the next start on
 	ids     int
 	idsMu   sync.Mutex
 	story   transcript
@@ -206,7 +208,8 @@ func (st *stage) open(name string) {
 	n.Node = node.Start(node.Config{
 		Store: n.process, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
 		ModelReady: st.ready, OwnerAlive: st.alive, Trace: n.trace,
-		Name: n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
+		Allowances: st.allowed,
+		Name:       n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
 	})
 	st.idsMu.Lock()
 	defer st.idsMu.Unlock()

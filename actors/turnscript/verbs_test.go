@@ -45,6 +45,7 @@ func init() {
 		"restart":     {"restart, restart gracefully", restart},
 		"install":     {"install VERSION", install},
 		"store":       {"store fails|loses acknowledgement|loses append|delays DURATION [N times|always] [at TYPE], store recovers", store},
+		"allow":       {"allow [session] ALLOWANCE=N …", allow},
 		"credentials": {"credentials SLOT missing|present", credentials},
 		"mark":        {"mark NAME", func(st *stage, l line) { st.marks[l.rest] = st.seen }},
 		"expect":      {"expect WORDS, expect no WORDS, or one indented line per thing that has to come", expect},

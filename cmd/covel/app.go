@@ -15,6 +15,7 @@ import (
 	"github.com/covel/covel/events/memory"
 	"github.com/covel/covel/events/offload"
 	"github.com/covel/covel/events/sqlite"
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/bundled"
 	"github.com/covel/covel/plugins/registry"
@@ -45,6 +46,7 @@ type appConfig struct {
 	model             model.Provider
 	instructionLocale string
 	suspensionTTL     time.Duration
+	allowances        allowance.Limits
 	log               *slog.Logger
 	plugins           []registry.Source // beside the bundled ones and those of the plugins folder
 	// wrapStore, if any, stands between the node and its log, to measure it.
@@ -121,7 +123,7 @@ func openApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	}()
 	a.node = node.Start(node.Config{
 		Store: a.store, Blobs: blobs, Snapshots: a.reads, Due: a.reads, Model: c.model,
-		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Log: c.log,
+		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Allowances: c.allowances, Log: c.log,
 	})
 	return a, nil
 }

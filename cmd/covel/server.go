@@ -32,6 +32,7 @@ func serverFlags(c *cobra.Command) {
 	c.Flags().String("store", "", "where the log is kept: sqlite or memory (STORE_BACKEND; default sqlite)")
 	c.Flags().String("instruction-locale", "", "language of instructions to the model, zh or en (default: the session's)")
 	c.Flags().Int64("suspension-ttl-ms", commit.DefaultSuspensionTTL.Milliseconds(), "how long a question of a suspended run waits for the player, in milliseconds; 0 or less: for ever")
+	allowanceFlags(c)
 	c.Flags().Bool("verbose", false, "log what happens, not only what goes wrong")
 	modelFlags(c)
 }
@@ -57,6 +58,10 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 	if err != nil {
 		return serverConfig{}, err
 	}
+	allowed, err := allowances(c)
+	if err != nil {
+		return serverConfig{}, err
+	}
 	models, info, err := llm.Open(cfg)
 	if err != nil {
 		return serverConfig{}, err
@@ -66,7 +71,7 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 	return serverConfig{
 		addr: addr, info: info, done: models.Close,
 		appConfig: appConfig{
-			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), log: newLog(c),
+			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed, log: newLog(c),
 		},
 	}, nil
 }

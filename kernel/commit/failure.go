@@ -31,6 +31,7 @@ func failure(in In, reason, message string, v verdicts) Out {
 	ev := &eventsv1.ExecutionFailed{
 		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
 		Outcomes: outcomes(in.Results, nil, v, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
+		Spent: spentByChain(in),
 	}
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
 }
@@ -38,7 +39,7 @@ func failure(in In, reason, message string, v verdicts) Out {
 // Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that
 // died with its process uses one for each setup runtime that was due.
 func Abort(in In, reason string) Out {
-	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results)}
+	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results), Spent: spentByChain(in)}
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
@@ -26,6 +27,8 @@ type In struct {
 	Execution projections.Execution
 	Results   []turn.Result
 	Deferred  []turn.Deferred // queued as jobs with the commit
+	// Spent is what the execution has used of its allowance, with what its chain had used before.
+	Spent allowance.Spent
 	// Compaction of the history that the turn made, nil for none.
 	Compaction *compaction.Result
 	// Digests of the code that ran, by plugin: a job of it runs with the same, or is stale.
@@ -167,7 +170,7 @@ func (p *planner) finish() Out {
 	}
 	p.facts = append(p.facts, jobs...)
 	usage := &eventsv1.Usage{}
-	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, p.verdicts, usage), Usage: usage, Next: next, Operations: p.ops}
+	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, p.verdicts, usage), Usage: usage, Next: next, Operations: p.ops, Spent: spentByChain(p.in)}
 	p.facts = append(p.facts, Fact{Message: done})
 	return Out{Facts: p.facts, Next: next}
 }

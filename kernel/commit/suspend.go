@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
@@ -168,12 +169,9 @@ func (p *planner) saved(counts bool, held []Fact) []Fact {
 	if ttl == 0 {
 		ttl = DefaultSuspensionTTL
 	}
-	spent := spentOf(p.in.Results)
 	root := projections.Suspension{RootID: e.ID, Origin: e.Origin, Locale: s.Locale, TurnNumber: s.CompletedPlayerTurns}
 	if x, ok := p.in.State.Suspensions.Find(e.SuspensionID); ok {
 		root = x
-		spent.ModelCalls += x.Spent.ModelCalls
-		spent.ToolCalls += x.Spent.ToolCalls
 	}
 	var out []Fact
 	for i, r := range p.suspended {
@@ -181,7 +179,7 @@ func (p *planner) saved(counts bool, held []Fact) []Fact {
 			SuspensionId: p.suspensionID(r.Result), RootId: root.RootID, ExecutionId: e.ID, RunId: r.RunID, RuntimeId: r.RuntimeID, PluginId: r.PluginID,
 			PluginVersion: r.Suspension.PluginVersion, PluginDigest: r.Suspension.PluginDigest, Stage: string(r.Stage), Phase: e.Phase,
 			Origin: root.Origin, LogicalTurn: e.LogicalTurn, LogicalTurnId: e.LogicalTurnID, TurnNumber: root.TurnNumber, Locale: root.Locale,
-			Reason: errorText(r.Suspension.Reason), ResumeSchema: r.Suspension.ResumeSchema, Counts: counts, Continuation: r.continuation, Spent: spent,
+			Reason: errorText(r.Suspension.Reason), ResumeSchema: r.Suspension.ResumeSchema, Counts: counts, Continuation: r.continuation, Spent: spentOf(p.in.Spent),
 		}
 		if ttl > 0 {
 			ev.TtlMs = uint64(ttl.Milliseconds())
@@ -197,10 +195,18 @@ func (p *planner) saved(counts bool, held []Fact) []Fact {
 	return out
 }
 
-func spentOf(results []turn.Result) *eventsv1.Usage {
-	var u turn.Usage
-	for _, r := range results {
-		u = u.Add(r.Usage)
+func spentOf(s allowance.Spent) *eventsv1.Spent {
+	return &eventsv1.Spent{
+		ModelCalls: uint32(s.ModelCalls), ToolCalls: uint32(s.ToolCalls), Subagents: uint32(s.Subagents), DurationMs: uint64(s.Time.Milliseconds()),
 	}
-	return &eventsv1.Usage{ModelCalls: uint32(u.ModelCalls), ToolCalls: uint32(u.ToolCalls)}
+}
+
+// spentByChain is what the chain of a resumed execution has spent by its end, whatever the end; nil for any other execution
+// and for one that spent nothing (seed: turn-pipeline.txt, "an unchanged failed resume writes no continuation").
+func spentByChain(in In) *eventsv1.Spent {
+	x, ok := in.State.Suspensions.Find(in.Execution.SuspensionID)
+	if in.Execution.SuspensionID == "" || ok && in.Spent == allowance.Before(x.Spent) {
+		return nil
+	}
+	return spentOf(in.Spent)
 }

@@ -86,6 +86,8 @@ type ReviewDone struct {
 // ToolsFinished answers RunTools: one outcome per call, in model order. A missing outcome counts as cancelled.
 type ToolsFinished struct {
 	Outcomes []ToolOutcome
+	// Exceeded, when not "", says why no further call was admitted: the execution's allowance is used up.
+	Exceeded string
 	Left     time.Duration
 }
 

@@ -300,7 +300,11 @@ func (w *world) answer() {
 				}
 			}
 		}
-		w.step(ToolsFinished{Outcomes: outcomes, Left: drawLeft(t)})
+		in := ToolsFinished{Outcomes: outcomes, Left: drawLeft(t)}
+		if rapid.IntRange(0, 15).Draw(t, "exceeded") == 0 {
+			in.Exceeded = "the allowance is used up"
+		}
+		w.step(in)
 	default:
 		t.Fatalf("the loop waits for nothing and is not finished; phase %s", w.state.Phase)
 	}
@@ -343,6 +347,7 @@ func (w *world) reply(e CallModel) {
 		w.await = e
 	}
 	if rapid.IntRange(0, 15).Draw(t, "not sent") == 0 {
+		w.calls-- // it was not made
 		w.step(CallRefused{Stop: rapid.SampledFrom([]StopReason{StopContextOverflow, StopInvalidContext, StopBudgetExceeded, ""}).Draw(t, "why"), Detail: "too much", Left: drawLeft(t)})
 		return
 	}

@@ -88,8 +88,11 @@ func TestStepLimit(t *testing.T) { plays(t, "step_limit", "story_tools") }
 func TestDeadlineReserve(t *testing.T) { plays(t, "deadline_reserve", "interjection") }
 
 // Rule TP:577: an overflow after a complete tool step is finalized once and may be repaired; else its own text is kept.
-// Rule DEC Execution allowances: past an allowance the run fails with budget-exceeded.
 func TestContextOverflow(t *testing.T) { plays(t, "context_overflow") }
+
+// Rule DEC Execution allowances: past an allowance of calls or of time the run fails with budget-exceeded, whatever it was
+// about; a call that was refused is not counted as made.
+func TestBudget(t *testing.T) { plays(t, "budget") }
 
 // Rule DEC Loop profiles: an identical call is met by a hint, then by tools-off (story, actor) or tool-loop (system).
 // Rule BL-16: identical calls are cut at a small count with a reason that model and player can read.

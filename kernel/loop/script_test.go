@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write what the scripts do into testdata
 //	delta "text"
 //	reply "text" [call id name `args`]… [finish=length] [left=10s]
 //	fail kind [status=529] [after=7s] [left=10s] "message"
-//	tools id=ok|fail|refused|skip|terminate|suspend[:content]… [left=10s]
+//	tools id=ok|fail|refused|skip|terminate|suspend[:content]… [exceeded="why"] [left=10s]
 //	review ok | review "correction"
 //	timeup | cancel reason
 func TestScripts(t *testing.T) {
@@ -126,7 +126,7 @@ func (s *script) command(words []word) {
 		e.RetryAfter, _ = time.ParseDuration(opt["after"])
 		s.step(ModelFailed{Err: e, Left: left})
 	case "tools":
-		s.step(ToolsFinished{Outcomes: scriptOutcomes(words[1:]), Left: left})
+		s.step(ToolsFinished{Outcomes: scriptOutcomes(words[1:]), Exceeded: opt["exceeded"], Left: left})
 	case "review":
 		if words[1].text == "ok" && !words[1].quoted {
 			s.step(ReviewDone{})
@@ -409,7 +409,7 @@ func scriptOutcomes(words []word) []ToolOutcome {
 	var out []ToolOutcome
 	for _, w := range words {
 		id, what, ok := strings.Cut(w.text, "=")
-		if !ok || id == "left" {
+		if !ok || id == "left" || id == "exceeded" {
 			continue
 		}
 		what, content, _ := strings.Cut(what, ":")

@@ -85,6 +85,7 @@ func (m *machine) stepsUsedUp() {
 // callRefused: the request was not sent (seed: turn-pipeline.txt, "A context overflow can also be finalized").
 func (m *machine) callRefused(in CallRefused) {
 	m.setLeft(in.Left)
+	m.countUsage(func(u *Usage) { u.ModelCalls-- }) // it was not made
 	why := text.Clean(orElse(in.Detail, "the request could not be sent: "+string(in.Stop)))
 	switch in.Stop {
 	case StopContextOverflow:

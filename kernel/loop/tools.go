@@ -95,6 +95,8 @@ func (m *machine) toolsFinished(in ToolsFinished) {
 		m.to(Deciding)
 	}
 	switch {
+	case in.Exceeded != "" && batch.suspension == nil:
+		m.fail(StopBudgetExceeded, text.Clean(in.Exceeded), nil)
 	case batch.suspension != nil:
 		m.suspend(*batch.suspension, batch.suspender)
 	case batch.terminate:

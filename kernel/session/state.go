@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
@@ -189,6 +190,7 @@ type TurnEnded struct {
 	Deferred    []turn.Deferred // to be queued as jobs with the commit
 	Diagnostics []turn.Diagnostic
 	Compaction  *compaction.Result
+	Spent       allowance.Spent // with what its chain of suspensions had spent before
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself

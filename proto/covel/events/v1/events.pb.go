@@ -1510,6 +1510,7 @@ type ExecutionCommitted struct {
 	RecordingHash []byte                 `protobuf:"bytes,4,opt,name=recording_hash,json=recordingHash,proto3" json:"recording_hash,omitempty"`
 	Next          string                 `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"` // "" | opening | advance: what the same request goes on with
 	Operations    []*OperationOutcome    `protobuf:"bytes,20,rep,name=operations,proto3" json:"operations,omitempty"`
+	Spent         *Spent                 `protobuf:"bytes,21,opt,name=spent,proto3" json:"spent,omitempty"` // of a resumed execution: by its chain up to here
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1586,6 +1587,13 @@ func (x *ExecutionCommitted) GetOperations() []*OperationOutcome {
 	return nil
 }
 
+func (x *ExecutionCommitted) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
 type ExecutionFailed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   string                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -1594,7 +1602,8 @@ type ExecutionFailed struct {
 	Outcomes      []*RuntimeOutcome      `protobuf:"bytes,4,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	SetupAttempts []*SetupAttempt        `protobuf:"bytes,5,rep,name=setup_attempts,json=setupAttempts,proto3" json:"setup_attempts,omitempty"`
 	Usage         *Usage                 `protobuf:"bytes,6,opt,name=usage,proto3" json:"usage,omitempty"`
-	Draft         []byte                 `protobuf:"bytes,7,opt,name=draft,proto3" json:"draft,omitempty"` // JSON {text}: partial prose, offered as a marked draft and never history
+	Draft         []byte                 `protobuf:"bytes,7,opt,name=draft,proto3" json:"draft,omitempty"`  // JSON {text}: partial prose, offered as a marked draft and never history
+	Spent         *Spent                 `protobuf:"bytes,21,opt,name=spent,proto3" json:"spent,omitempty"` // as ExecutionCommitted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1678,12 +1687,20 @@ func (x *ExecutionFailed) GetDraft() []byte {
 	return nil
 }
 
+func (x *ExecutionFailed) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
 type ExecutionAborted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   string                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // aborted-by-player | interrupted
 	SetupAttempts []*SetupAttempt        `protobuf:"bytes,3,rep,name=setup_attempts,json=setupAttempts,proto3" json:"setup_attempts,omitempty"`
 	Draft         []byte                 `protobuf:"bytes,4,opt,name=draft,proto3" json:"draft,omitempty"`
+	Spent         *Spent                 `protobuf:"bytes,21,opt,name=spent,proto3" json:"spent,omitempty"` // as ExecutionCommitted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1742,6 +1759,13 @@ func (x *ExecutionAborted) GetSetupAttempts() []*SetupAttempt {
 func (x *ExecutionAborted) GetDraft() []byte {
 	if x != nil {
 		return x.Draft
+	}
+	return nil
+}
+
+func (x *ExecutionAborted) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
 	}
 	return nil
 }
@@ -3113,7 +3137,7 @@ var File_covel_events_v1_events_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1ccovel/events/v1/commit.proto\x1a\x1ecovel/events/v1/settings.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
+	"\x1ccovel/events/v1/events.proto\x12\x0fcovel.events.v1\x1a\x1fcovel/events/v1/allowance.proto\x1a\x1ccovel/events/v1/commit.proto\x1a\x1ecovel/events/v1/settings.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
 	"\bMetadata\x12%\n" +
 	"\x0ecorrelation_id\x18\x01 \x01(\tR\rcorrelationId\x12!\n" +
 	"\fcausation_id\x18\x02 \x01(\tR\vcausationId\x12!\n" +
@@ -3254,7 +3278,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\x03 \x01(\tR\tlastError\x12\x18\n" +
 	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xa0\x02\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\xce\x02\n" +
 	"\x12ExecutionCommitted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12;\n" +
 	"\boutcomes\x18\x02 \x03(\v2\x1f.covel.events.v1.RuntimeOutcomeR\boutcomes\x12,\n" +
@@ -3263,7 +3287,8 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\x04next\x18\x05 \x01(\tR\x04next\x12A\n" +
 	"\n" +
 	"operations\x18\x14 \x03(\v2!.covel.events.v1.OperationOutcomeR\n" +
-	"operations\"\xa9\x02\n" +
+	"operations\x12,\n" +
+	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"\xd7\x02\n" +
 	"\x0fExecutionFailed\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -3271,12 +3296,14 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\boutcomes\x18\x04 \x03(\v2\x1f.covel.events.v1.RuntimeOutcomeR\boutcomes\x12D\n" +
 	"\x0esetup_attempts\x18\x05 \x03(\v2\x1d.covel.events.v1.SetupAttemptR\rsetupAttempts\x12,\n" +
 	"\x05usage\x18\x06 \x01(\v2\x16.covel.events.v1.UsageR\x05usage\x12\x14\n" +
-	"\x05draft\x18\a \x01(\fR\x05draft\"\xa9\x01\n" +
+	"\x05draft\x18\a \x01(\fR\x05draft\x12,\n" +
+	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"\xd7\x01\n" +
 	"\x10ExecutionAborted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12D\n" +
 	"\x0esetup_attempts\x18\x03 \x03(\v2\x1d.covel.events.v1.SetupAttemptR\rsetupAttempts\x12\x14\n" +
-	"\x05draft\x18\x04 \x01(\fR\x05draft\"n\n" +
+	"\x05draft\x18\x04 \x01(\fR\x05draft\x12,\n" +
+	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"n\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
@@ -3456,6 +3483,7 @@ var file_covel_events_v1_events_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 	(*GatheredRequest)(nil),       // 42: covel.events.v1.GatheredRequest
 	(*OperationOutcome)(nil),      // 43: covel.events.v1.OperationOutcome
+	(*Spent)(nil),                 // 44: covel.events.v1.Spent
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
 	41, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
@@ -3474,23 +3502,26 @@ var file_covel_events_v1_events_proto_depIdxs = []int32{
 	16, // 13: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
 	15, // 14: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
 	43, // 15: covel.events.v1.ExecutionCommitted.operations:type_name -> covel.events.v1.OperationOutcome
-	16, // 16: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	17, // 17: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	15, // 18: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	17, // 19: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	21, // 20: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	41, // 21: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	28, // 22: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	30, // 23: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	31, // 24: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	33, // 25: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	36, // 26: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	39, // 27: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	44, // 16: covel.events.v1.ExecutionCommitted.spent:type_name -> covel.events.v1.Spent
+	16, // 17: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	17, // 18: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	15, // 19: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	44, // 20: covel.events.v1.ExecutionFailed.spent:type_name -> covel.events.v1.Spent
+	17, // 21: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	44, // 22: covel.events.v1.ExecutionAborted.spent:type_name -> covel.events.v1.Spent
+	21, // 23: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	41, // 24: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	28, // 25: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	30, // 26: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	31, // 27: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	33, // 28: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	36, // 29: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	39, // 30: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3498,6 +3529,7 @@ func file_covel_events_v1_events_proto_init() {
 	if File_covel_events_v1_events_proto != nil {
 		return
 	}
+	file_covel_events_v1_allowance_proto_init()
 	file_covel_events_v1_commit_proto_init()
 	file_covel_events_v1_settings_proto_init()
 	type x struct{}

@@ -49,7 +49,7 @@ type SuspensionSaved struct {
 	Held          []*HeldEvent           `protobuf:"bytes,20,rep,name=held,proto3" json:"held,omitempty"`
 	Noted         []*NotedRecord         `protobuf:"bytes,21,rep,name=noted,proto3" json:"noted,omitempty"`
 	Continuation  *Continuation          `protobuf:"bytes,22,opt,name=continuation,proto3" json:"continuation,omitempty"`
-	Spent         *Usage                 `protobuf:"bytes,23,opt,name=spent,proto3" json:"spent,omitempty"` // by the chain up to here
+	Spent         *Spent                 `protobuf:"bytes,23,opt,name=spent,proto3" json:"spent,omitempty"` // by the chain up to here
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,7 +238,7 @@ func (x *SuspensionSaved) GetContinuation() *Continuation {
 	return nil
 }
 
-func (x *SuspensionSaved) GetSpent() *Usage {
+func (x *SuspensionSaved) GetSpent() *Spent {
 	if x != nil {
 		return x.Spent
 	}
@@ -982,7 +982,7 @@ var File_covel_events_v1_suspension_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"\n" +
-	" covel/events/v1/suspension.proto\x12\x0fcovel.events.v1\x1a\x1ccovel/events/v1/events.proto\"\x9a\x06\n" +
+	" covel/events/v1/suspension.proto\x12\x0fcovel.events.v1\x1a\x1fcovel/events/v1/allowance.proto\"\x9a\x06\n" +
 	"\x0fSuspensionSaved\x12#\n" +
 	"\rsuspension_id\x18\x01 \x01(\tR\fsuspensionId\x12\x17\n" +
 	"\aroot_id\x18\x02 \x01(\tR\x06rootId\x12!\n" +
@@ -1009,7 +1009,7 @@ const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"\x04held\x18\x14 \x03(\v2\x1a.covel.events.v1.HeldEventR\x04held\x122\n" +
 	"\x05noted\x18\x15 \x03(\v2\x1c.covel.events.v1.NotedRecordR\x05noted\x12A\n" +
 	"\fcontinuation\x18\x16 \x01(\v2\x1d.covel.events.v1.ContinuationR\fcontinuation\x12,\n" +
-	"\x05spent\x18\x17 \x01(\v2\x16.covel.events.v1.UsageR\x05spent\"g\n" +
+	"\x05spent\x18\x17 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"g\n" +
 	"\tHeldEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x15\n" +
@@ -1093,13 +1093,13 @@ var file_covel_events_v1_suspension_proto_goTypes = []any{
 	(*SuspensionVoided)(nil),    // 9: covel.events.v1.SuspensionVoided
 	(*SuspensionExpired)(nil),   // 10: covel.events.v1.SuspensionExpired
 	(*SuspensionAbandoned)(nil), // 11: covel.events.v1.SuspensionAbandoned
-	(*Usage)(nil),               // 12: covel.events.v1.Usage
+	(*Spent)(nil),               // 12: covel.events.v1.Spent
 }
 var file_covel_events_v1_suspension_proto_depIdxs = []int32{
 	1,  // 0: covel.events.v1.SuspensionSaved.held:type_name -> covel.events.v1.HeldEvent
 	2,  // 1: covel.events.v1.SuspensionSaved.noted:type_name -> covel.events.v1.NotedRecord
 	3,  // 2: covel.events.v1.SuspensionSaved.continuation:type_name -> covel.events.v1.Continuation
-	12, // 3: covel.events.v1.SuspensionSaved.spent:type_name -> covel.events.v1.Usage
+	12, // 3: covel.events.v1.SuspensionSaved.spent:type_name -> covel.events.v1.Spent
 	4,  // 4: covel.events.v1.Continuation.proposals:type_name -> covel.events.v1.StagedProposal
 	5,  // 5: covel.events.v1.Continuation.events:type_name -> covel.events.v1.StagedEvent
 	6,  // [6:6] is the sub-list for method output_type
@@ -1114,7 +1114,7 @@ func file_covel_events_v1_suspension_proto_init() {
 	if File_covel_events_v1_suspension_proto != nil {
 		return
 	}
-	file_covel_events_v1_events_proto_init()
+	file_covel_events_v1_allowance_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
