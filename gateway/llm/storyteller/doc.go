@@ -19,6 +19,8 @@
 //	            length that names what the player named and ends open.
 //	call        tools.go, schema.go, fill.go, guide.go, form.go, scene.go
 //	            Tool calls and JSON answers that fit their schemas, a guide's suggestions and a character form among them.
+//	sum up      summarise.go
+//	            A text that is to be summed up is told by its own sentences, chosen and never rewritten.
 //
 // Everything that is said stands in words/en and words/zh, one pool of phrases per purpose, the same in both languages.
 // "@tag" and "!tag" before a phrase say where it fits, "{slot}" what is put in. A phrase whose slot has nothing to say is not

@@ -29,16 +29,20 @@ var _ model.Provider = (*Storyteller)(nil)
 // New makes a storyteller.
 func New(o Options) *Storyteller { return &Storyteller{pace: max(0, o.Pace), shelf: newShelf()} }
 
-// Generate answers a request: a tool call where one is demanded, a JSON value where a response format asks for one, a
-// passage of story otherwise. The same request always gets the same reply. The only failure is a *model.Error of kind
+// Generate answers a request: a tool call where one is demanded, a JSON value where a response format asks for one, a summary
+// where one is asked for, a passage of story otherwise. The same request always gets the same reply. The only failure is a *model.Error of kind
 // Cancelled when ctx ends first.
 func (s *Storyteller) Generate(ctx context.Context, req model.Request, onDelta func(model.Delta)) (model.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return model.Reply{}, cancelled(err)
 	}
+	reply := model.Reply{Model: Name, FinishReason: model.FinishStop}
+	if task, ok := summaryOf(req); ok {
+		reply.Text = summarise(task)
+		return s.said(ctx, req, reply, onDelta)
+	}
 	b := read(req)
 	seed := seedOf(req)
-	reply := model.Reply{Model: Name, FinishReason: model.FinishStop}
 	if call, ok := callFor(b, req, seed); ok {
 		reply.ToolCalls = []model.ToolCall{call}
 		reply.FinishReason = model.FinishToolCalls
@@ -49,6 +53,11 @@ func (s *Storyteller) Generate(ctx context.Context, req model.Request, onDelta f
 		return reply, nil
 	}
 	reply.Text = s.answer(b, req, seed)
+	return s.said(ctx, req, reply, onDelta)
+}
+
+// said gives a reply that is a text, piece by piece where it is streamed.
+func (s *Storyteller) said(ctx context.Context, req model.Request, reply model.Reply, onDelta func(model.Delta)) (model.Reply, error) {
 	reply.Usage = usage(req, reply.Text)
 	pace := s.pace
 	if !req.Stream {
