@@ -15,6 +15,7 @@ import (
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/prompt"
 	kernelsession "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/points"
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -122,7 +123,7 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	f := r.run.frozen
 	in, due := compaction.Due(compaction.View{
 		System: system, Messages: view.messages, Summaries: view.summaries, Locale: f.Locale(),
-		Story: model.CapacityOf(r.Model, r.run.start.Runtime.Agent.Model), Fast: model.CapacityOf(r.Model, fastSlot),
+		Story: model.CapacityOf(r.Model, storySlot(f.Active)), Fast: model.CapacityOf(r.Model, fastSlot),
 	})
 	providers := f.Generation.Providers(f.Plugins(), points.HistoryCompact, "")
 	if !due || len(providers) == 0 {
@@ -160,6 +161,16 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	}
 	hook.Run(ctx, f.Hooks, sdk.OnPostCompaction, r.run.scope(), ended)
 	return result
+}
+
+// storySlot is the slot of the model that tells the story, whoever's context is built first.
+func storySlot(active []manifest.Runtime) string {
+	for _, rt := range active {
+		if rt.IO.Visibility == manifest.VisibilityStory {
+			return rt.Agent.Model
+		}
+	}
+	return ""
 }
 
 // ask gets the provider's summaries and holds them against what was asked. nil without an error: there is nothing to compress.

@@ -26,8 +26,10 @@ type contextBuilt struct {
 	err      error
 }
 
-// assemble builds the context and tells the actor (seed: turn-pipeline.txt, the node buildContext of the diagram).
+// assemble builds the context and tells the actor (seed: turn-pipeline.txt, the node buildContext of the diagram). The run is
+// not charged for it: what providers and a compaction may take has limits of its own, and the compaction is for the whole turn.
 func (a *agent) assemble(c actor.Context, cfg loop.Config) {
+	a.clock.run(false)
 	self, root, parent := c.Self(), c.ActorSystem().Root, c.Parent()
 	ctx := a.r.ctx
 	safego.Go("context", func() {
@@ -91,6 +93,7 @@ func orEmpty(m []sdk.HistoryMessage) []sdk.HistoryMessage {
 }
 
 func (a *agent) built(c actor.Context, m contextBuilt) {
+	a.clock.run(true)
 	if m.err != nil {
 		a.fail(c, loop.StopInternal, m.err.Error())
 		return

@@ -196,8 +196,8 @@ func (d ownData) List(namespace string) []sdk.Record {
 		return nil
 	}
 	var out []sdk.Record
-	for _, rec := range d.data.List(d.plugin, namespace) {
-		out = append(out, sdk.Record{Key: rec.Key, Value: append(json.RawMessage(nil), rec.Value...)})
+	for _, rec := range world.Created(d.data.List(d.plugin, namespace)) {
+		out = append(out, world.Record(rec))
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func (r *run) newID(prefix, label string) string {
 	})
 }
 
-// prompt is what the context builder needs to know.
+// prompt is what the context builder needs to know, but for the history.
 func (r *run) prompt() prompt.In {
 	rt, f := r.start.Runtime, r.frozen
 	in := prompt.In{
@@ -104,12 +104,10 @@ func (r *run) prompt() prompt.In {
 	if c, ok := sdk.ActingCharacterOf(view.PlayerActions, r.world.Characters, r.world.Seats); ok {
 		in.Player = &c
 	}
-	messages := historyMessages(f.State.History)
-	in.History, _ = prompt.Visible(rt, messages)
 	if rt.IO.Visibility == manifest.VisibilityStory { // nobody else is told lore
 		var recent []string
-		for _, m := range messages[max(0, len(messages)-worlds.MaxScanDepth):] {
-			recent = append(recent, m.Content)
+		for _, m := range f.State.History.Tail(worlds.MaxScanDepth) { // summarised or not
+			recent = append(recent, m.Shown())
 		}
 		var lore []sdk.LorebookEntry
 		for _, a := range worlds.Activate(r.world.Lorebook, in.PlayerMessage, recent) {
@@ -119,15 +117,15 @@ func (r *run) prompt() prompt.In {
 	}
 	for _, decl := range rt.IO.SelfData {
 		block := prompt.DataBlock{Decl: decl}
-		for i, rec := range r.data.List(decl.Namespace) {
-			block.Rows = append(block.Rows, prompt.DataRow{Key: rec.Key, Value: rec.Value, Updated: uint64(i)})
+		for _, rec := range r.data.List(decl.Namespace) {
+			block.Rows = append(block.Rows, prompt.DataRow{Key: rec.Key, Value: rec.Value, Updated: rec.UpdatedAt})
 		}
 		in.Data = append(in.Data, block)
 	}
 	if r.start.Manual {
-		in.Activation = &prompt.Activation{Source: "manual", Payload: r.start.Payload}
+		in.Activation = &prompt.Activation{Source: "manual", Detached: f.Only != nil, Payload: r.start.Payload}
 	} else if r.start.Event != nil {
-		in.Activation = &prompt.Activation{Source: "event", Topic: r.start.Event.Topic, Payload: r.start.Event.Data}
+		in.Activation = &prompt.Activation{Source: "event", Topic: r.start.Event.Topic, Detached: f.Only != nil, Payload: r.start.Event.Data}
 	}
 	for _, up := range r.start.Upstream {
 		if up.Story && up.Committable() && rt.Schedule.Stage != manifest.Narrative && rt.Schedule.Stage != manifest.PreTurn {

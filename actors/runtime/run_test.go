@@ -108,7 +108,7 @@ func TestViews(t *testing.T) {
 	for _, rec := range r.view().PluginData.List("n") {
 		keys = append(keys, rec.Key+"="+string(rec.Value))
 	}
-	expect(t, "records", keys, []string{"a=1", "d=1", "龙胆=1"})
+	expect(t, "records", keys, []string{"龙胆=1", "a=1", "d=1"})
 	if err := r.stage([]sdk.Proposal{propose(sdk.CharacterUpsert{ID: "npc-2", Name: "x", Description: new(string), ExpectedVersion: new(int)}), write("a", `2`)}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ type modelCall struct {
 	first   time.Time // of the first piece of the answer
 }
 
-// emitCall tells that a model is asked, with the request as it is sent.
+// emitCall tells that a model is asked, with the whole request: what the copy that is sent leaves out to fit its model, the
+// event context.pruned before it tells (seed: turn-pipeline.txt, "traces … retain their full content").
 func (r *runtime) emitCall(e loop.CallModel, n uint64, waited time.Duration) *modelCall {
 	c := &modelCall{r: r, id: r.run.start.RunID + "-" + strconv.FormatUint(n, 10), attempt: e.Attempt, began: time.Now()}
 	q := e.Request

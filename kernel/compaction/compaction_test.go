@@ -12,6 +12,7 @@ import (
 	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
 // talk makes messages from letters: u the player, a the story.
@@ -71,6 +72,16 @@ func TestDue(t *testing.T) {
 	}
 	if _, due := compaction.Due(compaction.View{System: strings.Repeat("龙", 9000), Messages: talk("ua"), Story: window(1000)}); due {
 		t.Error("there is nothing that could be compacted")
+	}
+}
+
+// What the session is about to forget is summarised before, however wide the window is.
+func TestDueBeforeTheSessionForgets(t *testing.T) {
+	wide := model.Capacity{ContextWindow: 2_000_000}
+	for n, due := range map[int]bool{projections.HotMessages*4/5 - 1: false, projections.HotMessages*4/5 + 1: true} {
+		if _, got := compaction.Due(compaction.View{Messages: talk(strings.Repeat("ua", n)[:n]), Story: wide, Fast: wide}); got != due {
+			t.Errorf("%d messages: due %v", n, got)
+		}
 	}
 }
 

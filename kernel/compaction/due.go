@@ -6,11 +6,16 @@ import (
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/prompt/budget"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
 // What is compacted and how much summaries may take (reference: plugins.md §18.5, worlds-and-story.md §18).
 const (
 	triggerShare = 0.6 // of the window: more than this begins a compaction
+
+	// mostMessages begins one too: the hot state of a session keeps projections.HotMessages, and none is to leave it without a
+	// summary that stands for it.
+	mostMessages = projections.HotMessages * 4 / 5
 
 	keptTurns    = 2 // of the player, with all that follows them
 	keptMessages = 5
@@ -47,7 +52,8 @@ func Due(v View) (sdk.CompactInput, bool) {
 		n += sdk.EstimateTokens(s.Content)
 	}
 	old := v.Messages[:Compactable(v.Messages)]
-	if float64(n) <= triggerShare*float64(window) || len(old) == 0 && len(v.Summaries) == 0 {
+	long := float64(n) > triggerShare*float64(window) || len(v.Messages) > mostMessages
+	if !long || len(old) == 0 && len(v.Summaries) == 0 {
 		return sdk.CompactInput{}, false
 	}
 	input := usable(v.Fast)

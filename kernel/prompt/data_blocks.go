@@ -44,10 +44,21 @@ func newestAndOldest(rows []DataRow, limit int) []DataRow {
 	}
 	oldest := rows[:(limit+1)/2]
 	rest := slices.Clone(rows[len(oldest):])
-	slices.SortStableFunc(rest, func(a, b DataRow) int { return cmp.Compare(b.Updated, a.Updated) })
-	newest := rest[:limit-len(oldest)]
-	slices.SortStableFunc(newest, func(a, b DataRow) int { return cmp.Compare(a.Updated, b.Updated) })
-	return slices.Concat(oldest, newest)
+	slices.SortStableFunc(rest, byChange)
+	return slices.Concat(oldest, rest[len(rest)-(limit-len(oldest)):])
+}
+
+// byChange puts what was changed longest ago first, and what this execution writes last.
+func byChange(a, b DataRow) int {
+	switch {
+	case a.Updated.IsZero() && b.Updated.IsZero():
+		return 0
+	case a.Updated.IsZero():
+		return 1
+	case b.Updated.IsZero():
+		return -1
+	}
+	return a.Updated.Compare(b.Updated)
 }
 
 func dataLine(format string, r DataRow) string {
@@ -130,7 +141,7 @@ func (in In) activationBlock() string {
 	if in.Activation == nil {
 		return ""
 	}
-	a := map[string]any{"source": in.Activation.Source, "payload": modelFacing(decode(in.Activation.Payload))}
+	a := map[string]any{"source": in.Activation.Source, "detached": in.Activation.Detached, "payload": modelFacing(decode(in.Activation.Payload))}
 	if in.Activation.Topic != "" {
 		a["topic"] = in.Activation.Topic
 	}

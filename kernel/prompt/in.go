@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/manifest"
@@ -70,16 +71,17 @@ type DataBlock struct {
 	Rows []DataRow
 }
 
-// DataRow is one record. Updated grows with every write of a record; it orders rows by their last change.
+// DataRow is one record. Updated is when it was last committed, zero for what this execution writes.
 type DataRow struct {
 	Key     string
 	Value   json.RawMessage
-	Updated uint64
+	Updated time.Time
 }
 
 // Activation is why a runtime outside the stages runs.
 type Activation struct {
-	Source  string          `json:"source"` // event | manual
-	Topic   string          `json:"topic,omitempty"`
-	Payload json.RawMessage `json:"payload"`
+	Source   string // event | manual
+	Topic    string
+	Detached bool // the run is a job of its own
+	Payload  json.RawMessage
 }

@@ -35,8 +35,9 @@ type placed struct {
 	role                                     model.Role
 }
 
-// placed gives the segments this runtime may see, in their order: by volatility, then order, then provider and id (seed:
-// extension-points.txt, "order"). The package's own fixed segments are stable ones of the host's making.
+// placed gives the segments this runtime may see, in their order: by volatility where it has a meaning, then order, then
+// provider and id (seed: extension-points.txt, "volatility" and "order"). The package's own fixed segments are stable ones of
+// the host's making.
 func (in In) placed() []placed {
 	var out []placed
 	for _, s := range in.Static {
@@ -54,7 +55,12 @@ func (in In) placed() []placed {
 		}
 	}
 	out = slices.DeleteFunc(out, func(s placed) bool { return strings.TrimSpace(s.content) == "" })
-	rank := func(s placed) int { return slices.Index(volatilities, s.volatility) }
+	rank := func(s placed) int {
+		if s.place == systemPlace || s.place == preHistory && s.role == model.System {
+			return slices.Index(volatilities, s.volatility)
+		}
+		return 0
+	}
 	slices.SortStableFunc(out, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.order, b.order), cmp.Compare(a.provider, b.provider), cmp.Compare(a.id, b.id))
 	})

@@ -48,6 +48,44 @@ func TestAudience(t *testing.T) {
 	}
 }
 
+// Rule EP:112: volatility is ignored where a segment stands outside of the system prompt: there order alone decides.
+// Rule EP:116: within a level segments stand by order, 0 by default; EP:118: then by provider, then by id.
+func TestOrderOutsideOfTheSystemPrompt(t *testing.T) {
+	for _, c := range []struct {
+		at   sdk.Position
+		role string
+		want string
+	}{
+		{sdk.Position{Place: "system"}, "", "a/1 b/1 b/2 c/0 d/0"},
+		{sdk.Position{Place: "pre-history"}, "system", "a/1 b/1 b/2 c/0 d/0"},
+		{sdk.Position{Place: "pre-history"}, "user", "d/0 a/1 b/1 b/2 c/0"},
+		{sdk.Position{Place: "post-history"}, "system", "d/0 a/1 b/1 b/2 c/0"},
+		{sdk.Position{Depth: 1}, "user", "d/0 a/1 b/1 b/2 c/0"},
+	} {
+		in := prompt.In{Runtime: manifest.Runtime{ID: "x"}, Locale: "en"}
+		for _, s := range []struct {
+			provider, id, volatility string
+			order                    int
+		}{{"d", "0", "turn", -5}, {"c", "0", "session", 3}, {"b", "2", "stable", 0}, {"b", "1", "stable", 0}, {"a", "1", "stable", 0}} {
+			in.Segments = append(in.Segments, prompt.Segment{ProviderPluginID: s.provider, Segment: sdk.Segment{
+				ID: s.id, Content: "§" + s.provider + "/" + s.id + "§", Position: c.at, Role: c.role, Audience: sdk.Audience{Group: "all"}, Volatility: s.volatility, Order: s.order,
+			}})
+		}
+		var all, got []string
+		for _, m := range prompt.Build(in) {
+			all = append(all, m.Content)
+		}
+		for i, part := range strings.Split(strings.Join(all, "\n"), "§") {
+			if i%2 == 1 {
+				got = append(got, part)
+			}
+		}
+		if d := cmp.Diff(c.want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%+v %s: %s", c.at, c.role, d)
+		}
+	}
+}
+
 // Rule EP:113–119: the order of segments does not hang on the order in which providers answered.
 // Rule EP:106: a turn segment at system never changes the system message.
 func TestSegmentsDoNotHangOnArrival(t *testing.T) {

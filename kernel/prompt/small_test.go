@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -85,17 +86,20 @@ func TestRenderActions(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.6: above maxEntries half of the rows are the oldest and half the ones changed last, with the total in a
+// note; a summary is cut at 200 characters.
 func TestSelfData(t *testing.T) {
 	rows := make([]prompt.DataRow, 10)
 	for i := range rows {
-		rows[i] = prompt.DataRow{Key: fmt.Sprint("k", i), Value: json.RawMessage(fmt.Sprintf(`{"n":%d,"updatedAt":"2024-01-01T00:00:00Z"}`, i)), Updated: uint64(100 - i)}
+		rows[i] = prompt.DataRow{Key: fmt.Sprint("k", i), Value: json.RawMessage(fmt.Sprintf(`{"n":%d,"updatedAt":"2024-01-01T00:00:00Z"}`, i)), Updated: time.Unix(int64(100-i), 0)}
 	}
 	in := prompt.In{Runtime: manifest.Runtime{ID: "p"}, Locale: "en", Data: []prompt.DataBlock{
 		{Decl: manifest.SelfData{Namespace: "notes", Format: "ids-only", MaxEntries: 4}, Rows: rows},
 		{Decl: manifest.SelfData{Namespace: "long", As: "l<o>ng"}, Rows: []prompt.DataRow{{Key: "a", Value: mustJSON(strings.Repeat("龙", 300))}}},
 		{Decl: manifest.SelfData{Namespace: "none"}},
 	}}
-	want := "<notes>\n- k0\n- k1\n- k3\n- k2\n(4 of 10 records: the oldest and the ones changed last)\n</notes>\n" +
+	rows[7].Updated = time.Time{} // written in this execution
+	want := "<notes>\n- k0\n- k1\n- k2\n- k7\n(4 of 10 records: the oldest and the ones changed last)\n</notes>\n" +
 		"<long>\n- a | \"" + strings.Repeat("龙", 199) + "…\n</long>"
 	if got := prompt.TurnContext(in); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

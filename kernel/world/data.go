@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type Data struct {
 	plugin    string
 	committed projections.PluginData
 	overlay   map[string]stagedValue // namespace NUL key
+	puts      int
 	writes    []sdk.Payload
 	reads     *Reads
 }
@@ -29,6 +31,7 @@ type Data struct {
 type stagedValue struct {
 	value  json.RawMessage
 	runIDs []string
+	order  int // of the write that made it
 }
 
 // NewData makes the view. upstream are the staged writes of completed upstream runs in commit order; those of other plugins
@@ -62,9 +65,13 @@ func (d *Data) show(proposals []sdk.Proposal, runID string) {
 // put shows a write of a run, "" for the own one. onTop: it is operations on what was seen before.
 func (d *Data) put(w sdk.PluginDataWrite, runID string, onTop bool) {
 	k := w.Namespace + "\x00" + w.Key
-	next := stagedValue{value: w.Value}
+	d.puts++
+	next := stagedValue{value: w.Value, order: d.puts}
 	if isNull(w.Value) {
 		next.value = nil
+	}
+	if before := d.overlay[k]; before.value != nil {
+		next.order = before.order
 	}
 	if onTop {
 		next.runIDs = slices.Clone(d.overlay[k].runIDs)
@@ -102,26 +109,47 @@ func (d *Data) Get(namespace, key string) json.RawMessage {
 	return nil
 }
 
-// List gives the records of a namespace by key.
+// List gives the records of a namespace in the order in which they were created (seed: extension-points.txt, "The read methods
+// of ctx.pluginData"); what this execution adds comes last.
 func (d *Data) List(namespace string) []sdk.Record {
 	var out []sdk.Record
-	for _, rec := range d.committed.List(d.plugin, namespace) {
-		if _, over := d.overlay[namespace+"\x00"+rec.Key]; !over {
-			out = append(out, sdk.Record{Key: rec.Key, Value: slices.Clone(json.RawMessage(rec.Value))})
+	for _, rec := range Created(d.committed.List(d.plugin, namespace)) {
+		v, over := d.overlay[namespace+"\x00"+rec.Key]
+		switch {
+		case !over:
+			out = append(out, Record(rec))
+		case v.value != nil:
+			out = append(out, sdk.Record{Key: rec.Key, Value: slices.Clone(v.value), CreatedAt: rec.CreatedAt})
 		}
 	}
+	var added []string
 	for k, v := range d.overlay {
 		ns, key, _ := strings.Cut(k, "\x00")
 		if ns != namespace {
 			continue
 		}
 		d.note(v)
-		if v.value != nil {
-			out = append(out, sdk.Record{Key: key, Value: slices.Clone(v.value)})
+		if _, known := d.committed.Get(d.plugin, namespace, key); !known && v.value != nil {
+			added = append(added, key)
 		}
 	}
-	slices.SortFunc(out, func(a, b sdk.Record) int { return strings.Compare(a.Key, b.Key) })
+	at := func(key string) stagedValue { return d.overlay[namespace+"\x00"+key] }
+	slices.SortFunc(added, func(a, b string) int { return cmp.Compare(at(a).order, at(b).order) })
+	for _, key := range added {
+		out = append(out, sdk.Record{Key: key, Value: slices.Clone(at(key).value)})
+	}
 	return out
+}
+
+// Created sorts records by when they were created; those of one commit by key, as they come.
+func Created(recs []projections.PluginRecord) []projections.PluginRecord {
+	slices.SortStableFunc(recs, func(a, b projections.PluginRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return recs
+}
+
+// Record is a committed record as plugin code reads it.
+func Record(rec projections.PluginRecord) sdk.Record {
+	return sdk.Record{Key: rec.Key, Value: slices.Clone(json.RawMessage(rec.Value)), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt}
 }
 
 // Set buffers a write. A nil value removes the record.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -60,7 +61,7 @@ func TestDataView(t *testing.T) {
 		{Type: "plugin.data.batch", Payload: json.RawMessage(`{"items":[{"namespace":"notes","key":"c","value":1},{"namespace":"","key":"c","value":1}]}`)}, // all of it
 		propose(t, sdk.MessageAppend{Content: "x"}),
 	}}, {RunID: "other", PluginID: "q", Proposals: []sdk.Proposal{propose(t, sdk.PluginDataWrite{Namespace: "notes", Key: "q", Value: json.RawMessage(`2`)})}}}, nil)
-	expect(t, "upstream", records(d, "notes"), []string{"b=3", `龙胆={"x":1}`})
+	expect(t, "upstream", records(d, "notes"), []string{`龙胆={"x":1}`, "b=3"})
 	for _, set := range []struct {
 		key   string
 		value any
@@ -84,6 +85,43 @@ func TestDataView(t *testing.T) {
 	expect(t, "taken", taken, []string{`a={"t":"龙"}`, "b=null", "🐉=[1,2]", "🐉=[3]"})
 	expect(t, "taken again", len(d.Take()), 0)
 	expect(t, "still seen", string(d.Get("notes", "🐉")), "[3]")
+}
+
+// Rule EP:91: list gives the records in the order in which they were created, with when that was and when they last changed;
+// what the execution itself adds comes last.
+func TestListInOrderOfCreation(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }
+	var s projections.State
+	for i, c := range []struct{ key, value string }{{"乙", "1"}, {"a", "2"}, {"乙", "3"}, {"z", "4"}} {
+		ev, err := events.Encode(events.NewID("session-s1", "x", i, 0), nil, &eventsv1.PluginDataChanged{PluginId: "p", Changes: []*eventsv1.PluginDataChange{{Namespace: "n", Key: c.key, Value: []byte(c.value)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = projections.Apply(s, events.Recorded{Event: ev, Version: events.Version(i + 1), RecordedAt: at(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := NewData("p", s.PluginData, nil, nil)
+	for _, w := range []struct {
+		key   string
+		value any
+	}{{"新", 5}, {"b", 6}, {"新", 7}, {"a", 8}, {"z", nil}, {"z", 9}} {
+		if err := d.Set("n", w.key, w.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, r := range d.List("n") {
+		line := r.Key + "=" + string(r.Value)
+		if !r.CreatedAt.IsZero() {
+			line += " since " + r.CreatedAt.Format("04")
+		}
+		if !r.UpdatedAt.IsZero() {
+			line += " changed " + r.UpdatedAt.Format("04")
+		}
+		got = append(got, line)
+	}
+	expect(t, "records", strings.Join(got, "; "), "乙=3 since 00 changed 02; a=8 since 01; z=9 since 03; 新=7; b=6")
 }
 
 // Rule DEC Operation-based writes: ctx.pluginData.update starts from {} where there is no record, later reads see the result.

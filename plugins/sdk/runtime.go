@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Runtime is what a handler, a guard and a tool get to know about the run they belong to (ctx in the seeds). Everything
@@ -141,6 +142,9 @@ type PluginData interface {
 type Record struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
+	// CreatedAt and UpdatedAt are when the record was first and last committed; zero for what this execution writes.
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	UpdatedAt time.Time `json:"updatedAt,omitzero"`
 }
 
 // ToolCaller runs tools that the runtime's function.tools lists. Calls run in order; one failure fails the runtime.

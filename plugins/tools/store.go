@@ -1,11 +1,11 @@
 package tools
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pkg/errors"
 
@@ -52,7 +52,7 @@ func (d *callData) get(namespace, key string) json.RawMessage {
 	return slices.Clone(d.base.Get(namespace, key))
 }
 
-// List gives the records of a namespace in key order, the call's own writes included.
+// List gives the records of a namespace, the call's own writes included. The order is the run's; new records come last.
 func (d *callData) List(namespace string) []sdk.Record {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,20 +61,23 @@ func (d *callData) List(namespace string) []sdk.Record {
 	}
 	var out []sdk.Record
 	if d.base != nil {
-		for _, r := range d.base.List(namespace) {
-			out = append(out, sdk.Record{Key: r.Key, Value: slices.Clone(r.Value)})
-		}
+		out = d.base.List(namespace)
 	}
 	for _, w := range d.writes {
 		if w.namespace != namespace {
 			continue
 		}
-		out = slices.DeleteFunc(out, func(r sdk.Record) bool { return r.Key == w.key })
-		if w.value != nil {
+		i := slices.IndexFunc(out, func(r sdk.Record) bool { return r.Key == w.key })
+		switch {
+		case w.value == nil && i >= 0:
+			out = slices.Delete(out, i, i+1)
+		case w.value == nil:
+		case i >= 0:
+			out[i].Value, out[i].UpdatedAt = slices.Clone(w.value), time.Time{}
+		default:
 			out = append(out, sdk.Record{Key: w.key, Value: slices.Clone(w.value)})
 		}
 	}
-	slices.SortFunc(out, func(a, b sdk.Record) int { return cmp.Compare(a.Key, b.Key) })
 	return out
 }
 
