@@ -50,8 +50,13 @@ func waiting(hot projections.State, id string) (projections.Suspension, *Refusal
 	}
 	if ended, ok := hot.Suspensions.Ended(id); ok {
 		message := "this question was answered already"
-		if ended.End != projections.SuspensionResolved && ended.End != projections.SuspensionContinued {
-			message = "this question was " + ended.End + "; nobody can answer it any more"
+		switch ended.End {
+		case projections.SuspensionAbandoned:
+			message = "this question was given up; nobody can answer it any more"
+		case projections.SuspensionExpired:
+			message = "this question has expired; nobody can answer it any more"
+		case projections.SuspensionVoided:
+			message = "this question is out of date; nobody can answer it any more"
 		}
 		return projections.Suspension{}, &Refusal{Code: codeClosed, Message: message}
 	}
