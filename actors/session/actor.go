@@ -82,8 +82,8 @@ type session struct {
 	asked     time.Time
 	timer     *time.Timer // idle, or the end of the quarantine
 	gone      bool
-	after     hook.AfterCommit // of the execution that is being committed
-	started   time.Time        // of the live execution
+	after     hook.AfterCommit     // of the execution that is being committed
+	began     map[string]time.Time // executions that run here, by id
 }
 
 type input struct{ in kernel.Input }
@@ -105,7 +105,7 @@ func (s *session) Receive(c actor.Context) {
 	case *actor.Started:
 		s.ctx, s.cancel = context.WithCancel(context.Background())
 		s.replies = map[uint64]func(kernel.Answer){}
-		s.jobs = map[string]*actor.PID{}
+		s.jobs, s.began = map[string]*actor.PID{}, map[string]time.Time{}
 		s.forgetJobs(c)
 		s.armIdle(c)
 		var effects []kernel.Effect

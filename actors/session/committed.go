@@ -1,20 +1,23 @@
 package session
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// committed tells the trace how executions ended, and lets hooks look on at what was written. Nobody waits for them.
+// committed tells the trace how executions began and ended, and lets hooks look on at what was written. Nobody waits for them.
 func (s *session) committed(p kernel.Publish) {
 	for _, r := range p.Events {
 		switch r.Type {
-		case "ExecutionCommitted", "ExecutionFailed", "ExecutionAborted", "SessionEnded":
+		case "ExecutionStarted", "ExecutionCommitted", "ExecutionFailed", "ExecutionAborted", "SessionEnded",
+			"JobTimedOut", "JobCancelled", "JobStale", "JobRequeued":
 		default:
 			continue
 		}
@@ -24,6 +27,8 @@ func (s *session) committed(p kernel.Publish) {
 			continue
 		}
 		switch m := m.(type) {
+		case *eventsv1.ExecutionStarted:
+			s.emitSettle(m)
 		case *eventsv1.ExecutionCommitted:
 			s.emitEnd(m.ExecutionId, trace.TurnEnd{Committed: true, Runtimes: len(m.Outcomes), Usage: usageOf(m.Usage)})
 			s.tellCommitted(m, uint64(r.Version))
@@ -35,13 +40,38 @@ func (s *session) committed(p kernel.Publish) {
 			if s.Ended != nil {
 				s.Ended(p.After)
 			}
+		case interface{ GetJobId() string }: // it ended without a commit of its execution
+			j, _ := p.After.Jobs.Find(m.GetJobId())
+			if _, here := s.began[j.ExecutionID]; here {
+				s.emitEnd(j.ExecutionID, trace.TurnEnd{Reason: cmp.Or(j.Reason, j.Status)})
+			}
 		}
 	}
 }
 
+// emitSettle tells which background jobs an execution went on without (seed: turn-pipeline.txt §2.4, 4. and 5.).
+func (s *session) emitSettle(m *eventsv1.ExecutionStarted) {
+	scope := trace.Scope{SessionID: s.SessionID, TurnID: m.ExecutionId}
+	if jobs := m.Settle.GetTimedOut(); len(jobs) > 0 {
+		s.Trace.Emit(scope, trace.ExecutionSettleTimeout, trace.Settle{Jobs: jobs})
+	}
+	if jobs := m.Settle.GetSkipped(); len(jobs) > 0 {
+		s.Trace.Emit(scope, trace.ExecutionSettleSkipped, trace.Settle{Jobs: jobs})
+	}
+}
+
+// emitStart tells of an execution, a turn's or a job's, that begins here.
+func (s *session) emitStart(e projections.Execution) {
+	s.began[e.ID] = time.Now()
+	s.Trace.Emit(trace.Scope{SessionID: s.SessionID, TurnID: e.ID}, trace.TurnStarted, trace.Turn{
+		Origin: e.Origin, Phase: e.Phase, LogicalTurn: e.LogicalTurn, RequestID: e.RequestID,
+	})
+}
+
 func (s *session) emitEnd(execution string, end trace.TurnEnd) {
-	if s.live != nil && s.live.ExecutionID == execution && !s.started.IsZero() {
-		end.DurationMs = time.Since(s.started).Milliseconds()
+	if began, here := s.began[execution]; here {
+		end.DurationMs = time.Since(began).Milliseconds()
+		delete(s.began, execution)
 	}
 	s.Trace.Emit(trace.Scope{SessionID: s.SessionID, TurnID: execution}, trace.TurnCompleted, end)
 }

@@ -12,6 +12,7 @@ import (
 
 // startJob runs a job as a child beside the turn; what it tells of its progress is shown to nobody.
 func (s *session) startJob(c actor.Context, e kernel.StartJob) {
+	s.emitStart(e.Execution)
 	pid := c.Spawn(s.Job(e))
 	s.jobs[e.Job.ID] = pid
 	c.Watch(pid)

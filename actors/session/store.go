@@ -58,9 +58,17 @@ func (s *session) append(c actor.Context, a kernel.Append) {
 		case call.Err() != nil:
 		default:
 			s.Log.Error("append refused", "session", s.SessionID, "error", err)
-			in = kernel.AppendRefused{Error: errors.Cause(err).Error()}
+			in = kernel.AppendRefused{Error: refusalText(err)}
 		}
 	})
+}
+
+// refusalText is what a player reads of an append that the store refused: never the words of a database.
+func refusalText(err error) string {
+	if errors.Is(err, events.ErrInvalid) { // our own words: what is too large, or no event
+		return err.Error()
+	}
+	return "the server cannot save anything at the moment"
 }
 
 // settle asks validators, which are plugin code, outside of Receive. A command that answers nothing has nothing to ask.

@@ -1,11 +1,8 @@
 package session
 
 import (
-	"time"
-
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/covel/covel/events/trace"
 	kernel "github.com/covel/covel/kernel/session"
 )
 
@@ -13,10 +10,7 @@ type turnGone struct{ pid *actor.PID }
 
 func (s *session) startTurn(c actor.Context, e kernel.StartTurn) {
 	s.live = &kernel.Live{ExecutionID: e.Execution.ID, RequestID: e.Execution.RequestID}
-	s.started = time.Now()
-	s.Trace.Emit(trace.Scope{SessionID: s.SessionID, TurnID: e.Execution.ID}, trace.TurnStarted, trace.Turn{
-		Origin: e.Execution.Origin, Phase: e.Execution.Phase, LogicalTurn: e.Execution.LogicalTurn, RequestID: e.Execution.RequestID,
-	})
+	s.emitStart(e.Execution)
 	s.turn = c.Spawn(s.Turn(e))
 	c.Watch(s.turn)
 }

@@ -146,7 +146,7 @@ func player(st *stage, l line) {
 
 func (st *stage) answer(a kernel.Answer, err error) {
 	st.must(err)
-	st.story.answerer()(a)
+	st.heard(st.story.answerer())(a)
 }
 
 func (st *stage) json(text string) projections.RawJSON {

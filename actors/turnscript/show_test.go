@@ -180,7 +180,7 @@ func showSuspensions(st *stage, _ string) {
 }
 
 // told are the members of a trace payload that a transcript shows, in this order.
-var told = []string{"step", "tool", "name", "event", "status", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "kind", "code", "error", "raw", "text"}
+var told = []string{"step", "toolName", "hookName", "event", "topic", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "finishReason", "waitMs", "kind", "errorKind", "code", "error"}
 
 // showTrace: the entries since the last time, all or those whose type begins with one of the words.
 func showTrace(st *stage, rest string) {

@@ -298,9 +298,22 @@ func (st *stage) send(cmd kernel.Command) {
 	}
 	cmd.BodyHash = cmp.Or(cmd.BodyHash, "00")
 	st.last = &cmd
-	answer := st.story.answerer()
+	answer := st.heard(st.story.answerer())
 	if err := st.node().Submit(context.Background(), sessionID, cmd, answer); err != nil {
 		st.story.note("not delivered: %v", err)
+	}
+}
+
+// heard lets an answer through while the node lives: a dead process tells nobody anything.
+func (st *stage) heard(answer func(kernel.Answer)) func(kernel.Answer) {
+	p := st.nodes[st.name].process
+	return func(a kernel.Answer) {
+		p.mu.Lock()
+		dead := p.dead
+		p.mu.Unlock()
+		if !dead {
+			answer(a)
+		}
 	}
 }
 

@@ -279,8 +279,7 @@ type CompactionFailed struct {
 
 // Settle is execution.settle-timeout and execution.settle-skipped: the jobs that were not waited for.
 type Settle struct {
-	Jobs     []string `json:"jobs"`
-	WaitedMs int64    `json:"waitedMs,omitempty"`
+	Jobs []string `json:"jobs"`
 }
 
 // Hazard is scheduling.hazard.

@@ -309,7 +309,7 @@ func (s *step) refused(message string) {
 	if s.Phase == Uncertain {
 		s.Phase = s.resume
 	}
-	refusal := &Refusal{Code: "internal", Message: "the log refused the write: " + message}
+	refusal := &Refusal{Code: "internal", Message: "nothing was saved: " + message}
 	switch failed.Kind {
 	case AppendAccept, AppendHead:
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
