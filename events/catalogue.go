@@ -61,7 +61,11 @@ var Catalogue = []Entry{
 	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed"}, []string{"session"}),
 	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session"}),
 
-	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted"}, []string{"session", "history", "interactions", "messages"}),
+	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted", "gathering.changed"}, []string{"session", "history", "interactions", "messages"}),
+
+	entry("SubmissionGathered", func() *eventsv1.SubmissionGathered { return new(eventsv1.SubmissionGathered) }, ScopeSession, AtOnce, ViewAll, []string{"gathering.changed", "execution.completed"}, []string{"session", "sessions"}),
+	entry("SubmissionWithdrawn", func() *eventsv1.SubmissionWithdrawn { return new(eventsv1.SubmissionWithdrawn) }, ScopeSession, AtOnce, ViewAll, []string{"gathering.changed", "execution.completed"}, []string{"session", "sessions"}),
+	entry("GatheringClosed", func() *eventsv1.GatheringClosed { return new(eventsv1.GatheringClosed) }, ScopeSession, AtOnce, ViewAll, []string{"gathering.changed"}, []string{"session"}),
 
 	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started", "execution.settle-timeout", "execution.settle-skipped"}, []string{"session", "sessions"}),
 	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "operation.failed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),

@@ -47,13 +47,17 @@ func inputOf(r events.Recorded, m *eventsv1.ActionsSubmitted) Input {
 		MessageID: m.InputMessageId, Version: r.Version, At: r.RecordedAt,
 	}
 	for _, a := range m.Actions {
-		x := Action{Kind: a.Kind, SeatID: a.SeatId, CharacterID: a.CharacterId, Source: a.Source, Text: a.Text, Fields: RawJSON(a.Fields)}
-		if a.Interaction != nil {
-			x.Interaction = &InteractionRef{a.Interaction.TurnId, a.Interaction.InteractionId, a.Interaction.Type}
-		}
-		in.Actions = append(in.Actions, x)
+		in.Actions = append(in.Actions, actionOf(a))
 	}
 	return in
+}
+
+func actionOf(a *eventsv1.Action) Action {
+	x := Action{Kind: a.Kind, SeatID: a.SeatId, CharacterID: a.CharacterId, Source: a.Source, Text: a.Text, Fields: RawJSON(a.Fields)}
+	if a.Interaction != nil {
+		x.Interaction = &InteractionRef{a.Interaction.TurnId, a.Interaction.InteractionId, a.Interaction.Type}
+	}
+	return x
 }
 
 func draftText(b []byte) string {

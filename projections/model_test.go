@@ -24,6 +24,7 @@ type book struct {
 	setup    map[string]*eventsv1.SetupRuntime
 	ledger   map[string]*eventsv1.TriggerLedgerEntry
 	requests []string
+	gathered []string // seat, request and line of what waits
 	open     string
 	last     string
 	input    *line
@@ -144,6 +145,11 @@ func writeBook(log []events.Recorded) *book {
 	return b
 }
 
+// leaves takes a submission out of those that wait.
+func (b *book) leaves(seat, request string) {
+	b.gathered = slices.DeleteFunc(b.gathered, func(x string) bool { return strings.HasPrefix(x, seat+" "+request+" ") })
+}
+
 func (b *book) write(r events.Recorded, msg proto.Message) {
 	here := row{Turn: r.Metadata.GetCausationId(), Version: r.Version, Logical: r.Metadata.GetLogicalTurn(), Role: "assistant", Source: "runtime", At: r.RecordedAt}
 	switch m := msg.(type) {
@@ -170,7 +176,17 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 	case *eventsv1.InterjectionMerged:
 		here.ID, here.Role, here.Source, here.Text, here.Actions = m.MessageId, "user", "player-interjection", m.Text, 1
 		b.rows = append(b.rows, here)
+	case *eventsv1.SubmissionGathered:
+		b.requests = append(b.requests, m.SeatId+" "+m.RequestId+" ")
+		b.gathered = slices.DeleteFunc(b.gathered, func(x string) bool { return strings.HasPrefix(x, m.SeatId+" ") })
+		b.gathered = append(b.gathered, m.SeatId+" "+m.RequestId+" "+m.Actions[0].Text)
+	case *eventsv1.SubmissionWithdrawn:
+		b.leaves(m.SeatId, m.RequestId)
 	case *eventsv1.ActionsSubmitted:
+		b.leaves(m.SeatId, m.RequestId)
+		for _, g := range m.Gathered {
+			b.leaves(g.SeatId, g.RequestId)
+		}
 		b.requests = append(b.requests, m.SeatId+" "+m.RequestId+" "+m.ExecutionId)
 		for _, g := range m.Gathered {
 			b.requests = append(b.requests, g.SeatId+" "+g.RequestId+" "+m.ExecutionId)
@@ -457,6 +473,12 @@ func (b *book) differs(s projections.State) string {
 		g := ss.LedgerOf(id)
 		same("ledger "+id, []any{g.Runs, g.LastCompletedTurns}, []any{w.Runs, w.LastCompletedTurns})
 	}
+	var waiting []string
+	for _, x := range ss.Gathering.Submissions {
+		waiting = append(waiting, x.SeatID+" "+x.RequestID+" "+x.Actions[0].Text)
+	}
+	slices.Sort(waiting) // the order of arrival is a rule of its own
+	same("submissions that wait", waiting, slices.Sorted(slices.Values(b.gathered)))
 	known := b.requests[max(0, len(b.requests)-projections.MaxRequests):]
 	for i, r := range ss.Requests {
 		same("request", r.SeatID+" "+r.ID+" "+r.ExecutionID, known[i])

@@ -23,11 +23,21 @@ func (x Rows) Session() Session { return x.state.Session }
 // Tree tells which messages are part of the path.
 func (x Rows) Tree() Tree { return x.state.Tree }
 
-// NextExpiry is when the first suspension of the session expires, zero when none does.
-func (x Rows) NextExpiry() time.Time { return x.state.Suspensions.NextExpiry() }
+// NextDue is when something of the session is due by itself, zero when nothing is: the first suspension expires, or
+// submissions have waited for long enough.
+func (x Rows) NextDue() time.Time {
+	next, until := x.state.Suspensions.NextExpiry(), x.state.Session.GatheredUntil()
+	if next.IsZero() || !until.IsZero() && until.Before(next) {
+		return until
+	}
+	return next
+}
 
-// Due says whether somebody has to see to the session: an execution or a job is open.
-func (x Rows) Due() bool { return x.state.Session.Open != nil || len(x.state.Jobs.Open()) > 0 }
+// Due says whether somebody has to see to the session: an execution or a job is open, or a request was to go on and did not.
+func (x Rows) Due() bool {
+	s := x.state.Session
+	return s.Open != nil || len(x.state.Jobs.Open()) > 0 || s.Last != nil && s.Last.Next != ""
+}
 
 // Version is the version of the last event applied.
 func (x Rows) Version() events.Version { return x.state.Version }

@@ -49,6 +49,7 @@ type Session struct {
 	Unfinished           *EndedExecution `json:"unfinished,omitempty"` // whose line the draft is
 	Requests             []*Request      `json:"requests"`             // newest last, at most MaxRequests; never changed
 	Settings             Settings        `json:"settings"`
+	Gathering            Gathering       `json:"gathering,omitzero"` // submissions that wait for those of other seats
 	// NotApplied are the failed operations of the newest committed player's or continuation execution.
 	NotApplied []FailedOperation `json:"notApplied,omitempty"`
 }
@@ -264,8 +265,10 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 			last.Next = ""
 			s.Last = &last
 		}
+	case *eventsv1.SubmissionGathered, *eventsv1.SubmissionWithdrawn, *eventsv1.GatheringClosed:
+		s = s.gather(r, msg)
 	case *eventsv1.ActionsSubmitted:
-		s = s.remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
+		s = s.gather(r, m).remember(r, m.RequestId, m.SeatId, m.BodyHash, m.ExecutionId)
 		for _, g := range m.Gathered {
 			s = s.remember(r, g.RequestId, g.SeatId, g.BodyHash, m.ExecutionId)
 		}

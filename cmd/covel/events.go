@@ -121,6 +121,10 @@ func summary(msg proto.Message) string {
 		return m.SeatId
 	case *eventsv1.SettingsChanged:
 		return fmt.Sprintf("gathering %s, at most %d rounds", quoted(m.Settings.GetGathering()), m.Settings.GetAdvanceLimit())
+	case *eventsv1.SubmissionGathered:
+		return fmt.Sprintf("%s waits with %d actions", m.SeatId, len(m.Actions))
+	case *eventsv1.SubmissionWithdrawn:
+		return fmt.Sprintf("%s waits no more: %s", m.SeatId, m.Reason)
 	case *eventsv1.AdvanceStopped:
 		return fmt.Sprintf("after %s: %s", m.ExecutionId, m.Reason)
 	case *eventsv1.ExecutionResults:

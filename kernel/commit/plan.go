@@ -53,11 +53,14 @@ type Fact struct {
 type Out struct {
 	Facts  []Fact
 	Failed bool
-	Next   string // what the same request goes on with: "" or NextOpening
+	Next   string // what the same request goes on with: "", NextOpening or NextAdvance
 }
 
-// NextOpening: the set-up is complete, the opening follows in the same request.
-const NextOpening = "opening"
+// What a request goes on with after a commit.
+const (
+	NextOpening = "opening" // the set-up is complete
+	NextAdvance = "advance" // the story asked for another round
+)
 
 // Reasons an execution does not commit.
 const (
@@ -158,6 +161,9 @@ func (p *planner) finish() Out {
 	if p.in.Execution.Origin != OriginBackground {
 		var clock []Fact
 		clock, next = p.clock()
+		if next == "" && p.advances() {
+			next = NextAdvance
+		}
 		p.facts = append(p.facts, clock...)
 	}
 	jobs := p.jobs()

@@ -67,7 +67,7 @@ func mayPlay(s projections.Session) *Refusal {
 }
 
 func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {
-	if len(cmd.Actions) == 0 || len(cmd.Actions) > MaxActions {
+	if len(cmd.Actions) == 0 || len(cmd.Actions) > MaxActions*max(1, len(cmd.gathered)) {
 		return cmd, &Refusal{Code: "invalid_action_request", Message: "a submission carries 1 to " + strconv.Itoa(MaxActions) + " actions"}
 	}
 	c := checker{hot: hot, cmd: cmd, answered: map[projections.InteractionRef]bool{}}

@@ -106,7 +106,9 @@ func (s *step) startNext() {
 	}
 	s.Current = &resolved
 	s.Phase = Settling
-	s.waits = true
+	if s.waits = !gathers(s.Hot.Session, resolved); !s.waits { // no turn begins
+		s.do(Settle{resolved})
+	}
 }
 
 // settled ends the settling of the current command.
@@ -121,7 +123,13 @@ func (s *step) settled(in Settled) {
 func (s *step) accept() {
 	issues, stale, installed := s.ready.Issues, s.ready.OutOfDate, s.ready.Installed
 	s.ready = nil
-	if !s.barrierPassed(s.Current.ExecutionID) { // queued while it was looked at
+	if s.Current.gathered != nil && !s.stillGathered() {
+		s.Current = nil
+		s.Phase = Idle
+		return
+	}
+	waits := s.Current.gathered == nil && gathers(s.Hot.Session, *s.Current)
+	if !waits && !s.barrierPassed(s.Current.ExecutionID) { // queued while it was looked at
 		s.waits = true
 		return
 	}
@@ -131,6 +139,10 @@ func (s *step) accept() {
 	}
 	if refusal == nil && stale != "" {
 		refusal = outOfDate(stale)
+	}
+	if refusal != nil && s.Current.gathered != nil {
+		s.gatherAnew(len(issues) > 0)
+		return
 	}
 	if refusal != nil {
 		s.turnedAway(cmd, refusal, stale)
@@ -148,9 +160,13 @@ func (s *step) accept() {
 		s.goElsewhere(cmd)
 		return
 	}
+	if waits {
+		s.gather(cmd)
+		return
+	}
 	hash, _ := hex.DecodeString(cmd.BodyHash)
 	submitted := &eventsv1.ActionsSubmitted{
-		RequestId: cmd.RequestID, BodyHash: hash, Type: cmd.Type, SeatId: cmd.SeatID, Rendered: Rendered(s.Hot, cmd.Actions),
+		Gathered: gatheredRequests(cmd), RequestId: cmd.RequestID, BodyHash: hash, Type: cmd.Type, SeatId: cmd.SeatID, Rendered: Rendered(s.Hot, cmd.Actions),
 		ExecutionId: cmd.ExecutionID, InputMessageId: "m-" + cmd.ExecutionID,
 	}
 	for _, a := range cmd.Actions {
@@ -160,7 +176,9 @@ func (s *step) accept() {
 	if cmd.Type == StartSession && s.Hot.Session.Phase == projections.PhasePlaying {
 		origin = originContinuation // the opening that a crash or a failure left out
 	}
-	facts := append(s.setupFacts(installed), commit.Fact{Message: submitted}, commit.Fact{Message: s.started(cmd.ExecutionID, origin, cmd.RequestID)})
+	started := s.started(cmd.ExecutionID, origin, cmd.RequestID)
+	started.AdvanceLimit = s.advanceLimit()
+	facts := append(s.setupFacts(installed), commit.Fact{Message: submitted}, commit.Fact{Message: started})
 	s.appendFacts(AppendAccept, cmd.ExecutionID, projections.Execution{
 		ID: cmd.ExecutionID, LogicalTurn: s.Hot.Session.NextLogicalTurn(), RequestID: cmd.RequestID,
 	}, facts)
@@ -179,13 +197,6 @@ func (s *step) setupFacts(installed *Installed) (facts []commit.Fact) {
 		}}})
 	}
 	return facts
-}
-
-// startOpening goes on with the opening in the request whose set-up just completed.
-func (s *step) startOpening() {
-	last := s.Hot.Session.Last
-	s.Phase = Advancing
-	s.append(AppendOpen, s.env.FreshID, s.started(s.env.FreshID, originContinuation, last.RequestID))
 }
 
 func (s *step) startTurn() {

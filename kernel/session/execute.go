@@ -95,7 +95,7 @@ func (s *step) startChange() {
 		return
 	}
 	status := s.Hot.Session.Status
-	var msg proto.Message
+	var msgs []proto.Message
 	switch {
 	case c.Kind == CancelJobChange || c.Kind == RetryJobChange || c.Kind == RunJobChange:
 		if s.knownJob(c) {
@@ -106,7 +106,7 @@ func (s *step) startChange() {
 			s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: refusal})
 			return
 		}
-		msg = ev
+		msgs = append(msgs, ev)
 	case c.Kind == SetupRetry || c.Kind == SetupWaive:
 		setup, refusal := decideSetup(s.Hot.Session, c)
 		if refusal != nil {
@@ -114,7 +114,7 @@ func (s *step) startChange() {
 			return
 		}
 		if setup != nil {
-			msg = &eventsv1.SetupRuntimeChanged{Setup: setup}
+			msgs = append(msgs, &eventsv1.SetupRuntimeChanged{Setup: setup})
 			break
 		}
 		s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, Repeat: true})
@@ -122,12 +122,26 @@ func (s *step) startChange() {
 	case status == projections.StatusEnded && c.Kind != End:
 		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: &Refusal{Code: "session_ended", Message: "the session has ended; that is final"}})
 		return
+	case c.Kind == CloseGathering || c.Kind == WithdrawSubmission:
+		ev, refusal := decideGathering(s.Hot.Session, c)
+		if refusal != nil {
+			s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: refusal})
+			return
+		}
+		if ev == nil {
+			s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, Repeat: true})
+			return
+		}
+		msgs = append(msgs, ev)
 	case c.Kind == Pause && status == projections.StatusActive:
-		msg = &eventsv1.SessionPaused{}
+		msgs = append(msgs, &eventsv1.SessionPaused{})
 	case c.Kind == Resume && status == projections.StatusPaused:
-		msg = &eventsv1.SessionResumed{}
+		msgs = append(msgs, &eventsv1.SessionResumed{})
 	case c.Kind == End && status != projections.StatusEnded:
-		msg = &eventsv1.SessionEnded{}
+		for _, x := range s.Hot.Session.Gathering.Submissions {
+			msgs = append(msgs, withdrawal(x, whyEnded).Message)
+		}
+		msgs = append(msgs, &eventsv1.SessionEnded{})
 		s.haltJobs(job.HaltEnded)
 		if s.Execution != "" && s.Ended == nil && s.Stop == "" {
 			s.Stop = AbortEnded
@@ -137,7 +151,7 @@ func (s *step) startChange() {
 		s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, Repeat: true})
 		return
 	}
-	s.append(AppendChange, c.ID, msg)
+	s.append(AppendChange, c.ID, msgs...)
 	s.InFlight.Change = &c
 }
 
@@ -173,9 +187,9 @@ func (s *step) stop(token uint64) {
 			s.Stop = AbortPlayer
 			s.do(CancelTurn{s.Execution, AbortPlayer})
 		}
-	case s.Execution != "" || s.Opening || (s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendOpen)):
+	case s.Execution != "" || s.goesOn() || (s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendOpen)):
 		s.Stop = AbortPlayer // remembered: the append decides
-	case s.Phase == Settling && s.Current != nil:
+	case s.Phase == Settling && s.Current != nil && s.Current.gathered == nil && !s.accepting():
 		s.refuse(*s.Current, AbortPlayer, "stopped before it began")
 		s.Current, s.ready = nil, nil
 		s.Phase = Idle
@@ -192,15 +206,6 @@ func (s *step) append(kind AppendKind, key string, msgs ...proto.Message) {
 		facts[i].Message = m
 	}
 	exec := projections.Execution{LogicalTurn: s.Hot.Session.NextLogicalTurn()}
-	switch {
-	case kind == AppendOpen: // the opening goes on in the request that completed the set-up
-		exec.RequestID = s.Hot.Session.Last.RequestID
-	case s.Current != nil && kind == AppendAccept:
-		exec.RequestID = s.Current.RequestID
-	}
-	if kind != AppendChange {
-		exec.ID = key
-	}
 	s.appendFacts(kind, key, exec, facts)
 }
 

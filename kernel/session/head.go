@@ -159,7 +159,7 @@ func (s *step) regenerate(cmd Command, to events.Version, line projections.Messa
 		submitted.Actions = append(submitted.Actions, actionEvent(a))
 	}
 	started := s.started(cmd.ExecutionID, originPlayer, cmd.RequestID)
-	started.LogicalTurn = mark.Turns + 1
+	started.LogicalTurn, started.AdvanceLimit = mark.Turns+1, s.advanceLimit()
 	exec := projections.Execution{ID: cmd.ExecutionID, RequestID: cmd.RequestID, LogicalTurn: started.LogicalTurn}
 	s.appendFacts(AppendAccept, cmd.ExecutionID, exec, append(s.left(),
 		commit.Fact{Message: &eventsv1.HeadMoved{To: uint64(to), Reason: moveRegenerate}}, commit.Fact{Message: submitted}, commit.Fact{Message: started}))

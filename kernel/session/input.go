@@ -13,6 +13,8 @@ type Env struct {
 	Now     time.Time
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
 	SuspensionTTL time.Duration
+	// AdvanceLimit is the host's limit of rounds within one input; 0 takes AdvanceLimit.
+	AdvanceLimit uint32
 	// ModelReady says whether a model slot can be used now; nil: every one can.
 	ModelReady func(slot string) bool
 }

@@ -383,6 +383,7 @@ func (s *step) nextDeadline() time.Time {
 	if s.barrier != nil && !s.barrier.over {
 		consider(s.barrier.until)
 	}
+	consider(s.Hot.Session.GatheredUntil())
 	return next
 }
 

@@ -18,9 +18,6 @@ type barrier struct {
 	skipped  []string // could not be started, so not waited for
 }
 
-// barrierOpening is the key of the opening that follows a set-up.
-const barrierOpening = "opening"
-
 // barrierPassed says whether an execution named key may start: every settle job of the session has ended, or the earliest of their
 // limits has passed. Asked again, it looks again: a job that was queued in between is waited for within the same limit.
 func (s *step) barrierPassed(key string) bool {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
@@ -45,6 +47,8 @@ type sim struct {
 	working   []StartJob                // jobs whose executions go on
 	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
 	wakeAt    time.Time
+
+	advanceLimit uint32 // of the host
 }
 
 type fault int
@@ -128,7 +132,7 @@ func (s *sim) feed(in Input) {
 	s.point()
 	s.ids++
 	var effects []Effect
-	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready}, in)
+	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready, AdvanceLimit: s.advanceLimit}, in)
 	s.do(effects)
 }
 
@@ -261,6 +265,31 @@ func (s *sim) send(cmd Command) Answer {
 		return Answer{}
 	}
 	return answers[len(answers)-1]
+}
+
+// post submits a command and delivers nothing.
+func (s *sim) post(cmd Command) {
+	s.token++
+	s.ids++
+	cmd.Tokens, cmd.ExecutionID, cmd.BodyHash = []uint64{s.token}, fmt.Sprint("exec-", s.ids), "aa"
+	s.feed(Submit{cmd})
+}
+
+// set changes the settings of the session, as another writer does.
+func (s *sim) set(settings projections.Settings) {
+	s.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: settings.Gathering, GatherTimeoutMs: settings.GatherTimeoutMs, AdvanceLimit: settings.AdvanceLimit}})
+}
+
+// outside appends an event behind the session's back and lets it notice.
+func (s *sim) outside(msg proto.Message) {
+	at := events.Version(len(s.log))
+	ev, err := events.Encode(events.NewID(StreamOf("s1"), "outside", int(at), 0), &eventsv1.Metadata{AppendEnd: uint64(at) + 1}, msg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(at, []events.Event{ev})
+	s.feed(Foreign{})
+	s.run()
 }
 
 // play gives the results of a turn: in set-up a form, then the player's character; in play one page of story.

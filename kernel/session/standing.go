@@ -41,7 +41,7 @@ func Stand(hot projections.State, working bool) Standing {
 		if out.Error == "" {
 			out.Error = s.Last.Reason
 		}
-	case s.Last.Next != "" && hot.History.Stories == 0: // the opening was to follow and did not
+	case s.Last.Phase == projections.PhaseSetup && s.Phase == projections.PhasePlaying && hot.History.Stories == 0: // the opening was to follow and did not
 		out.State = "interrupted"
 	default:
 		if failure := setupFailure(s); failure != "" {
@@ -60,6 +60,8 @@ func retryOf(hot projections.State) string {
 		return ""
 	case hot.Session.Phase == projections.PhaseSetup || hot.History.Stories == 0:
 		return StartSession
+	case hot.Session.Draft == nil && hot.Session.Input == nil: // it was no input of a player that failed, but what followed from one
+		return ""
 	}
 	return RetryTurn
 }
@@ -79,5 +81,5 @@ func setupFailure(s projections.Session) string {
 
 // Working says whether this activation is at something that a client waits for.
 func (s State) Working() bool {
-	return s.Execution != "" || s.Opening || s.Current != nil || len(s.Queue) > 0
+	return s.Execution != "" || s.goesOn() || s.Current != nil || len(s.Queue) > 0
 }

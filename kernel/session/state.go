@@ -49,8 +49,9 @@ type State struct {
 	Execution string
 	// Ended is the outcome of the live execution until its commit is appended.
 	Ended *TurnEnded
-	// Opening: the request whose set-up just completed goes on with the opening.
-	Opening bool
+	// Committed is the execution that this activation committed last; what its commit announced follows here, "" when that
+	// was stopped.
+	Committed string
 	// Stop is why the live execution must not commit: AbortPlayer, AbortShutdown, AbortEnded; "" lets it.
 	Stop string
 
@@ -101,7 +102,8 @@ type Command struct {
 	MessageID string // revise_message
 	Text      string // revise_message, name_turn
 
-	admitted bool // Base was held against the head
+	admitted bool                     // Base was held against the head
+	gathered []projections.Submission // of a turn that begins with what several seats want, in seat order
 }
 
 // Command types.
@@ -142,6 +144,9 @@ const (
 	RetryJobChange  ChangeKind = "job-retry" // a new job with the same frozen input
 	RunJobChange    ChangeKind = "job-run"   // a manual run in the background
 
+	CloseGathering     ChangeKind = "gathering-close"     // the turn begins with the submissions that wait
+	WithdrawSubmission ChangeKind = "submission-withdraw" // of SeatID, "" for the primary seat
+
 	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
 	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
 
@@ -166,12 +171,13 @@ type AppendKind string
 const (
 	AppendAccept AppendKind = "accept" // the input and the start of its execution
 	AppendCommit AppendKind = "commit" // the end of an execution, whichever
-	AppendOpen   AppendKind = "open"   // the start of the opening
+	AppendOpen   AppendKind = "open"   // the start of what a request goes on with: the opening, another round
 	AppendChange AppendKind = "change"
 	AppendHead   AppendKind = "head"   // the head moves, a message is revised, a turn named
+	AppendGather AppendKind = "gather" // a submission waits for others, or does no more
 	AppendExpire AppendKind = "expire" // suspensions whose time is over
 	AppendJob    AppendKind = "job"
-	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead
+	AppendClose  AppendKind = "close" // the end of an execution whose owner is dead, or of a request that goes on no further
 )
 
 // Abort reasons on the wire (seed: turn-pipeline.txt; reference: api-and-protocol.md §3.5).

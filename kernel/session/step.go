@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/covel/covel/events"
-	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/projections"
 )
@@ -50,7 +49,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 		s.wakeAt = time.Time{}
 		s.sweep, s.awake = true, true
 	case ChangeStatus:
-		s.awake = true
+		s.sweep, s.awake = true, true
 		s.change(in.Change)
 	case StopTurn:
 		s.stop(in.Token)
@@ -67,7 +66,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case Wake:
 		s.sweep, s.awake, s.ownersAlive = true, true, in.JobOwnersAlive
 		s.OwnerAlive = s.OwnerAlive && in.OwnerAlive
-		s.closeOpen = s.Phase == Recovering || s.dead() // before the fold nobody can tell; recovered does
+		s.closeOpen = s.Phase == Recovering || s.dead() || s.leftOff() // before the fold nobody can tell; recovered does
 	case IdleTimeout:
 		if s.quiet() && len(s.Queue) == 0 && !s.closeOpen {
 			s.leave()
@@ -84,7 +83,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 }
 
 // pump starts what can be started now: one append at a time, the end of a turn before anything else, then changes, then
-// what a dead owner left, then the opening, then the next command.
+// what the newest request goes on with, then what a dead owner left, then the next command.
 func (s *step) pump() {
 	for s.InFlight == nil && s.Phase != Recovering && s.Phase != Uncertain && s.Phase != Stopped {
 		switch {
@@ -103,6 +102,10 @@ func (s *step) pump() {
 			s.do(Settle{*s.Current})
 		case s.Phase != Idle && s.Phase != Draining:
 			return
+		case s.goesOn():
+			if !s.advance() {
+				return
+			}
 		case s.draining && s.jobsUnderWay():
 			return
 		case s.draining:
@@ -110,15 +113,12 @@ func (s *step) pump() {
 			return
 		case s.dead() && (s.closeOpen || len(s.Queue) > 0):
 			s.closeDead()
+		case s.leftOff() && (s.closeOpen || len(s.Queue) > 0):
+			s.stopAdvance(AbortInterrupted)
 		case s.expired():
 			s.expire()
-		case s.Opening && s.Hot.Session.Status != projections.StatusActive:
-			s.Opening = false
-		case s.Opening:
-			if !s.barrierPassed(barrierOpening) {
-				return
-			}
-			s.startOpening()
+		case s.gathered():
+			s.startGathered()
 		case len(s.Queue) > 0:
 			s.startNext()
 		default:
@@ -135,7 +135,7 @@ func (s *step) dead() bool {
 
 // quiet says whether nothing of this activation is under way.
 func (s *step) quiet() bool {
-	return s.Phase == Idle && len(s.Hot.Jobs.Open()) == 0 && len(s.Jobs) == 0 && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.Opening
+	return s.Phase == Idle && len(s.Hot.Jobs.Open()) == 0 && len(s.Jobs) == 0 && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.goesOn()
 }
 
 func (s *step) leave() {
@@ -154,7 +154,7 @@ func (s *step) recovered(in Recovered) {
 	s.Hot = in.State
 	s.OwnerAlive = in.OwnerAlive
 	s.jobsRecovered(in)
-	s.closeOpen = s.closeOpen && s.dead()
+	s.closeOpen = s.closeOpen && (s.dead() || s.leftOff())
 	open := s.Hot.Session.Open
 	if s.Execution != "" {
 		if open == nil || open.ID != s.Execution { // somebody else ended it
@@ -214,19 +214,19 @@ func (s *step) appended(in AppendDone) {
 		s.Current = nil
 		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: cmd.ExecutionID})
 		s.startTurn()
-	case AppendHead:
-		cmd := s.Current
-		s.Current = nil
-		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version})
+	case AppendHead, AppendGather:
+		if cmd := s.Current; cmd != nil {
+			s.Current = nil
+			s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version})
+		}
 		s.Phase = Idle
 	case AppendOpen:
-		s.Opening = false
 		s.startTurn()
 	case AppendCommit:
-		s.Execution, s.Ended = "", nil
-		last := s.Hot.Session.Last
-		s.Opening = last != nil && last.Next == commit.NextOpening && s.Stop == "" && !s.draining
-		s.Stop = ""
+		s.Committed, s.Execution, s.Ended = s.Execution, "", nil
+		if !s.goesOn() { // else a stop that came meanwhile still counts
+			s.Stop = ""
+		}
 		s.Phase = Idle
 	case AppendClose:
 		s.closeOpen = false
@@ -250,15 +250,13 @@ func (s *step) lost() {
 	lost := *s.InFlight
 	s.InFlight = nil
 	switch lost.Kind {
-	case AppendAccept, AppendHead:
+	case AppendAccept, AppendHead, AppendGather:
 		s.requeue()
 	case AppendChange:
 		s.Changes = append([]Change{*lost.Change}, s.Changes...)
-	case AppendOpen:
-		s.Opening = false
 	case AppendJob:
 		s.jobUndone(*lost.Job)
-	case AppendCommit, AppendClose: // decided anew from what the refold finds
+	case AppendOpen, AppendCommit, AppendClose: // decided anew from what the refold finds
 	}
 	s.Phase = Recovering
 	s.do(Reset{"wrong-version"}, Refold{})
@@ -277,10 +275,13 @@ func (s *step) foreign() {
 }
 
 func (s *step) requeue() {
-	if s.Current != nil {
-		s.Queue = append([]Command{*s.Current}, s.Queue...)
-		s.Current, s.ready = nil, nil
+	if s.Current == nil {
+		return
 	}
+	if s.Current.gathered == nil { // else it waits in the log
+		s.Queue = append([]Command{*s.Current}, s.Queue...)
+	}
+	s.Current, s.ready = nil, nil
 }
 
 // unknown repeats the very same append until its outcome is known.
@@ -311,9 +312,14 @@ func (s *step) refused(message string) {
 	}
 	refusal := &Refusal{Code: "internal", Message: "nothing was saved: " + message}
 	switch failed.Kind {
-	case AppendAccept, AppendHead:
-		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
-		s.Current = nil
+	case AppendAccept, AppendHead, AppendGather:
+		if s.Current == nil || s.Current.gathered != nil { // what waits is tried again when somebody asks for something
+			s.sweep = false
+		}
+		if s.Current != nil {
+			s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: refusal})
+			s.Current = nil
+		}
 	case AppendChange:
 		s.reply([]uint64{failed.Change.Token}, Answer{Status: Refused, Refusal: refusal})
 		return
@@ -324,8 +330,8 @@ func (s *step) refused(message string) {
 		s.jobUndone(*failed.Job)
 		s.awake = false
 		return
-	case AppendOpen:
-		s.Opening = false
+	case AppendOpen: // its request ends with the next command
+		s.Committed, s.Stop = "", ""
 	case AppendCommit:
 		s.Execution, s.Ended, s.Stop = "", nil, ""
 		s.do(Reset{"log-refused"})
@@ -353,7 +359,7 @@ func (s *step) drain() {
 	}
 	s.Queue = nil
 	s.haltJobs(job.HaltShutdown)
-	if s.Phase == Settling && s.Current != nil && (s.InFlight == nil || s.InFlight.Kind != AppendAccept) {
+	if s.Phase == Settling && s.Current != nil && !s.accepting() {
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: gone})
 		s.Current, s.ready = nil, nil
 		s.Phase = Draining
@@ -368,6 +374,11 @@ func (s *step) drain() {
 	if s.Phase == Recovering && s.Hot.Version == 0 && s.InFlight == nil {
 		s.leave()
 	}
+}
+
+// accepting says whether what the current command comes to is being appended.
+func (s *step) accepting() bool {
+	return s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendHead || s.InFlight.Kind == AppendGather)
 }
 
 func (s *step) reply(tokens []uint64, a Answer) {

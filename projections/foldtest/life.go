@@ -47,15 +47,16 @@ func Record(sessionID string, appends []Append) []events.Recorded {
 
 // life is a session that is being drawn. It knows just enough to be plausible most of the time.
 type life struct {
-	t       *rapid.T
-	stream  string
-	version uint64
-	out     []Append
-	execs   int
-	open    string // execution that was started last
-	jobs    int
-	asked   []*eventsv1.InteractionRef
-	rows    []string // message ids
+	t        *rapid.T
+	stream   string
+	version  uint64
+	out      []Append
+	execs    int
+	open     string // execution that was started last
+	jobs     int
+	asked    []*eventsv1.InteractionRef
+	rows     []string // message ids
+	gathered []*eventsv1.SubmissionGathered
 }
 
 type fact struct {
@@ -175,6 +176,9 @@ func (l *life) submission() *eventsv1.ActionsSubmitted {
 		Type: "submit_actions", SeatId: l.seatID(), Rendered: l.text("rendered"), ExecutionId: l.fresh(),
 	}
 	m.InputMessageId = "m-" + m.ExecutionId
+	if n := len(l.gathered); n > 0 && l.yes("begins with what waits") {
+		m.RequestId, m.SeatId = l.gathered[n-1].RequestId, l.gathered[n-1].SeatId
+	}
 	for range l.number("gathered", 1) {
 		m.Gathered = append(m.Gathered, &eventsv1.GatheredRequest{RequestId: "同席", BodyHash: []byte{3}, SeatId: "座"})
 	}
@@ -301,8 +305,20 @@ func (l *life) write(id string) proto.Message {
 
 // table draws what the owner does at the table.
 func (l *life) table() proto.Message {
-	if l.yes("seat leaves") {
+	switch l.number("at the table", 4) {
+	case 0:
 		return &eventsv1.SeatRemoved{SeatId: l.seatID()}
+	case 1:
+		m := &eventsv1.SubmissionGathered{
+			RequestId: fmt.Sprintf("等-%d", l.number("request", 5)), BodyHash: []byte{4}, SeatId: l.seatID(),
+			Actions: []*eventsv1.Action{{Kind: "say", Text: l.text("waiting line")}},
+		}
+		l.gathered = append(l.gathered, m)
+		return m
+	case 2:
+		return &eventsv1.SubmissionWithdrawn{SeatId: l.seatID(), RequestId: fmt.Sprintf("等-%d", l.number("request", 5)), Reason: "withdrawn"}
+	case 3:
+		return &eventsv1.GatheringClosed{}
 	}
 	return &eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: l.pick("gathering", "", "off", "on"), AdvanceLimit: l.number("rounds", 12)}}
 }

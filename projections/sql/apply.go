@@ -196,14 +196,14 @@ func (p *projector) save() error {
 			id, f.Session().UpdatedAt.UnixMicro(), open, b); err != nil {
 			return errors.Wrapf(err, "write session %s", id)
 		}
-		if err := p.saveExpiry(id, f.NextExpiry()); err != nil {
+		if err := p.saveExpiry(id, f.NextDue()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// saveExpiry keeps when the first suspension of a session expires.
+// saveExpiry keeps when something of a session is due by itself.
 func (p *projector) saveExpiry(id string, at time.Time) error {
 	query, args := `DELETE FROM expiries WHERE session = ?`, []any{id}
 	if !at.IsZero() {
