@@ -57,9 +57,9 @@ var Catalogue = []Entry{
 	entry("SessionPaused", func() *eventsv1.SessionPaused { return new(eventsv1.SessionPaused) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SessionResumed", func() *eventsv1.SessionResumed { return new(eventsv1.SessionResumed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SessionEnded", func() *eventsv1.SessionEnded { return new(eventsv1.SessionEnded) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
-	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed"}, []string{"session"}),
-	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed"}, []string{"session"}),
-	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session"}),
+	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
+	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
+	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "gathering.changed"}, []string{"session"}),
 
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted", "gathering.changed"}, []string{"session", "history", "interactions", "messages"}),
 

@@ -108,6 +108,14 @@ func (n *Node) ask(ctx context.Context, id string, msg func(func(kernel.Answer))
 	}
 }
 
+// ChangeGathering closes the gathering of a session (kernel.CloseGathering) or takes the submission of a seat out of it
+// (kernel.WithdrawSubmission, seat "" for the primary one).
+func (n *Node) ChangeGathering(ctx context.Context, id string, kind kernel.ChangeKind, seat string) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {
+		return session.ChangeStatus{Kind: kind, SeatID: seat, Reply: reply}
+	})
+}
+
 // DecideSetup tries a blocked setup runtime again, or goes on without it.
 func (n *Node) DecideSetup(ctx context.Context, id, runtimeID string, kind kernel.ChangeKind) (kernel.Answer, error) {
 	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {

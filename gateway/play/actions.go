@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/covel/covel/actors/node"
@@ -50,7 +51,7 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) {
 		s.error(w, err)
 		return
 	}
-	st := &stream{server: s, w: w, session: in.SessionID, request: in.RequestID}
+	st := &stream{server: s, w: w, session: in.SessionID, request: in.RequestID, turn: in.RequestID}
 	for {
 		select {
 		case a := <-answers:
@@ -97,7 +98,17 @@ type stream struct {
 	session    string
 	request    string
 	open       bool
+	turn       string          // the request under which its turn runs, where that is another's
 	executions map[string]bool // of this request
+}
+
+// joined notes that the request has gone into the turn of several.
+func (st *stream) joined(e Event) {
+	payload, _ := e.Payload.(map[string]any)
+	requests, _ := payload["gathered"].([]Gathered)
+	if slices.ContainsFunc(requests, func(g Gathered) bool { return g.RequestID == st.request }) {
+		st.turn = e.RequestID
+	}
 }
 
 func (st *stream) begin() {
@@ -166,7 +177,8 @@ func (st *stream) replay(ctx context.Context, accepted, until events.Version) bo
 // frame writes the events of a frame that belong to the request; true when it has ended.
 func (st *stream) frame(f Frame) bool {
 	for _, e := range f.Events {
-		if e.RequestID != st.request {
+		st.joined(e)
+		if e.RequestID != st.request && e.RequestID != st.turn {
 			continue
 		}
 		if e.TurnID != "" {

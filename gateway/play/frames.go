@@ -38,6 +38,9 @@ func frameOf(recorded []events.Recorded, after projections.State) Frame {
 	if len(f.lost) > 0 {
 		b.resync()
 	}
+	if b.gathering || b.seats && len(after.Session.Gathering.Submissions) > 0 {
+		b.add(recorded[len(recorded)-1], "gathering.changed", map[string]any{"gathering": gatheringOf(after.Session)})
+	}
 	if b.session {
 		b.add(recorded[len(recorded)-1], "session.changed", map[string]any{"session": sessionOf(after.Session)})
 	}
@@ -68,6 +71,9 @@ type framer struct {
 	frame   *Frame
 	session bool    // the session record changed
 	last    []Event // what ends the frame
+
+	gathering bool // who has said what they want to do changed
+	seats     bool // who there is to wait for may have changed
 }
 
 func (b *framer) make(r events.Recorded, typ string, payload any) Event {
@@ -80,9 +86,22 @@ func (b *framer) add(r events.Recorded, typ string, payload any) {
 
 func (b *framer) event(r events.Recorded, msg proto.Message) {
 	switch m := msg.(type) {
-	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded, *eventsv1.SettingsChanged:
+	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded:
 		b.session = true
+	case *eventsv1.SettingsChanged:
+		b.session, b.gathering = true, true
+	case *eventsv1.SubmissionGathered:
+		b.gathering = true
+		if m.Replaces != "" && m.Replaces != m.RequestId {
+			b.left(r, m.Replaces, "replaced")
+		}
+	case *eventsv1.SubmissionWithdrawn:
+		b.gathering = true
+		b.left(r, m.RequestId, m.Reason)
+	case *eventsv1.GatheringClosed:
+		b.gathering = true
 	case *eventsv1.SeatChanged, *eventsv1.SeatRemoved:
+		b.seats = true
 		b.add(r, "seats.changed", map[string]any{"seats": nonNil(b.after.Session.Seats)})
 	case *eventsv1.AdvanceStopped:
 		b.completed(r, true)
@@ -171,6 +190,10 @@ func (b *framer) submitted(r events.Recorded, m *eventsv1.ActionsSubmitted) {
 		b.add(r, "interaction.submitted", map[string]any{"results": results})
 	}
 	payload := map[string]any{"type": m.Type}
+	if requests := gatheredRequests(m); requests != nil {
+		payload["gathered"] = requests
+		b.gathering = true
+	}
 	if in := b.after.Session.Input; in != nil && in.ExecutionID == m.ExecutionId {
 		if msg := inputMessage(*in, b.after); msg != nil {
 			payload["message"] = msg
@@ -227,7 +250,11 @@ func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []
 		}
 		list = append(list, x)
 	}
-	b.last = append(b.last, b.make(r, "turn.completed", map[string]any{"executionId": id, "committed": committed, "outcomes": list}))
+	payload := map[string]any{"executionId": id, "committed": committed, "outcomes": list}
+	if next != "" {
+		payload["next"] = next
+	}
+	b.last = append(b.last, b.make(r, "turn.completed", payload))
 	if next != "" {
 		return // the request goes on
 	}

@@ -87,6 +87,8 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions/{id}/regenerate", s.goElsewhere(kernel.Regenerate))
 	mux.HandleFunc("PATCH /api/sessions/{id}/messages/{message}", s.goElsewhere(kernel.ReviseMessage))
 	mux.HandleFunc("PATCH /api/sessions/{id}/turns/{turn}", s.goElsewhere(kernel.NameTurn))
+	mux.HandleFunc("POST /api/sessions/{id}/gathering/close", s.closeGathering)
+	mux.HandleFunc("DELETE /api/sessions/{id}/gathering/{seat}", s.withdraw)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -402,11 +404,11 @@ func (s *server) problem(err error) *Problem {
 func statusOf(code string) int {
 	switch code {
 	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "suspension_not_found", "runtime_job_not_found", "plugin_not_active",
-		"turn_not_found", "message_not_found":
+		"turn_not_found", "message_not_found", "submission_not_found":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
 		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required",
-		"suspension_closed", "suspension_claimed", "suspension_out_of_date",
+		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered",
 		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":

@@ -229,6 +229,7 @@ func (c *conn) message(b []byte) {
 	var head struct {
 		Type      string `json:"type"`
 		RequestID string `json:"requestId"`
+		SeatID    string `json:"seatId"`
 	}
 	switch {
 	case !utf8.Valid(b):
@@ -239,7 +240,7 @@ func (c *conn) message(b []byte) {
 		return
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		c.refuse("", problem("invalid_frame", "type and requestId are strings"), nil)
+		c.refuse("", problem("invalid_frame", "type, requestId and seatId are strings"), nil)
 		return
 	}
 	switch head.Type {
@@ -267,6 +268,14 @@ func (c *conn) message(b []byte) {
 		}
 		if err != nil {
 			c.refuse(head.RequestID, c.problem(err), nil)
+		}
+	case "close_gathering":
+		if c.ready(head.RequestID) {
+			c.gather(head.RequestID, kernel.CloseGathering, "")
+		}
+	case "withdraw_submission":
+		if c.ready(head.RequestID) {
+			c.gather(head.RequestID, kernel.WithdrawSubmission, head.SeatID)
 		}
 	default:
 		if !c.ready(head.RequestID) {

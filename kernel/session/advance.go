@@ -38,7 +38,9 @@ func announced(s projections.Session) string {
 }
 
 // goesOn says whether this activation is about to go on in the request of the newest commit, its own.
-func (s State) goesOn() bool { return announced(s.Hot.Session) != "" && s.Committed == s.Hot.Session.Last.ID }
+func (s State) goesOn() bool {
+	return announced(s.Hot.Session) != "" && s.Committed == s.Hot.Session.Last.ID
+}
 
 // leftOff says whether a commit announced something that nobody goes on with: the process that was to do it is gone. No
 // loop goes on by itself after that (seed: turn-pipeline.txt, "No automatic loop resumes after stopping or process exit").
