@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
@@ -86,6 +88,12 @@ func init() {
 			st.send(cmd)
 		},
 		"pause": status(kernel.Pause), "resume": status(kernel.Resume), "end": status(kernel.End),
+		"close-gathering": func(st *stage, _ kernel.Command, _ string) {
+			st.answer(st.node().ChangeGathering(context.Background(), sessionID, kernel.CloseGathering, ""))
+		},
+		"withdraw": func(st *stage, cmd kernel.Command, _ string) {
+			st.answer(st.node().ChangeGathering(context.Background(), sessionID, kernel.WithdrawSubmission, cmd.SeatID))
+		},
 		"retry-setup": setup(kernel.SetupRetry), "waive-setup": setup(kernel.SetupWaive),
 		"run": func(st *stage, cmd kernel.Command, rest string) {
 			id, payload, _ := strings.Cut(rest, " ")
@@ -142,6 +150,25 @@ func player(st *stage, l line) {
 		}
 		rest = following
 	}
+}
+
+// elsewhere appends an event behind the node's back, as another writer of the log does: "elsewhere SeatChanged {…}".
+func elsewhere(st *stage, l line) {
+	typ, body, _ := strings.Cut(l.rest, " ")
+	entry, ok := events.Lookup(typ)
+	if !ok {
+		st.fail("there is no event %q", typ)
+	}
+	msg := entry.New()
+	if err := protojson.Unmarshal([]byte(body), msg); err != nil {
+		st.badly()
+	}
+	at, err := st.disk.StreamVersion(context.Background(), kernel.StreamOf(sessionID))
+	st.must(err)
+	ev, err := events.Encode(events.NewID(kernel.StreamOf(sessionID), "elsewhere", int(at), 0), &eventsv1.Metadata{AppendEnd: uint64(at) + 1}, msg)
+	st.must(err)
+	_, err = st.disk.Append(context.Background(), kernel.StreamOf(sessionID), at, []events.Event{ev})
+	st.must(err)
 }
 
 func (st *stage) answer(a kernel.Answer, err error) {

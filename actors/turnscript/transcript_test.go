@@ -152,7 +152,7 @@ func (s *transcript) tame(text string) string {
 var dull = map[protoreflect.Name]bool{
 	"body_hash": true, "plugins": true, "node": true, "activation": true, "request_id": true, "message_id": true, "input_message_id": true,
 	"incarnation": true, "world_digest": true, "usage": true, "digest": true, "created_at": true, "logical_turn_id": true, "recording_hash": true,
-	"plugin_version": true, "plugin_digest": true, "continuation": true, "seats": true, "actions": true, "run_id": true,
+	"plugin_version": true, "plugin_digest": true, "continuation": true, "seats": true, "actions": true, "run_id": true, "advance_limit": true,
 }
 
 // telling are fields of a dull name that do tell.

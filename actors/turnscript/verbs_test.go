@@ -29,6 +29,7 @@ func init() {
 	verbs = map[string]verb{
 		"start":       {"start", start},
 		"player":      {"player [as SEAT] [at MARK] [id REQUEST] WHAT …", player},
+		"elsewhere":   {"elsewhere TYPE JSON", elsewhere},
 		"again":       {"again", again},
 		"together":    {"together, then one player command per indented line", together},
 		"model":       {"model RUNTIME [forever], then the steps of a reply", modelReply},
