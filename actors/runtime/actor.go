@@ -4,22 +4,17 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/pkg/errors"
 
 	"github.com/covel/covel/events/trace"
-	"github.com/covel/covel/internal/safego"
-	"github.com/covel/covel/kernel/allowance"
-	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
 	kernelsession "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
@@ -43,7 +38,7 @@ type Deps struct {
 func Props(d Deps, f Frozen, start turn.Run, plugin *registry.Loaded) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &runtime{Deps: d, run: newRun(f, start, plugin), label: label(plugin, start, f.Locale())}
-	})
+	}, actor.WithSupervisor(actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective }))) // a called run that panics has failed
 }
 
 type runtime struct {
@@ -53,22 +48,16 @@ type runtime struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	begun  time.Time
-	agent  *agent      // set once the model loop runs
+	agent  *agent // set once the model loop runs
+	self   mailbox
+	work   *reports
+	code   *code       // the plugin code that runs or ran last
+	calls  nested      // recursive calls
 	timer  *time.Timer // the limit of plugin code that runs
 	// budgetTimer ends the run with the execution's allowance of time; nil without one.
 	budgetTimer *time.Timer
 	ended       bool
 	deltas      int // pieces of text that were shown
-}
-
-type guardDone struct {
-	result sdk.GuardResult
-	err    error
-}
-
-type handlerDone struct {
-	result sdk.Result
-	err    error
 }
 
 // overdue: plugin code did not come back within its limit, whether it heeds its context or not. What it still returns is
@@ -87,6 +76,8 @@ func (r *runtime) Receive(c actor.Context) {
 		r.ctx, r.cancel = context.WithCancel(context.Background())
 		r.begun = time.Now()
 		r.watchTime(c)
+		r.self = mailbox{c.Self(), c.ActorSystem().Root}
+		r.equip(c)
 		if r.run.start.Resumed != nil { // its guard let it run when it began
 			r.begin(c)
 			return
@@ -121,6 +112,10 @@ func (r *runtime) Receive(c actor.Context) {
 		r.guarded(c, m)
 	case handlerDone:
 		r.handled(c, m)
+	case callRun, callOff, Ended, *actor.Terminated, gone:
+		r.calls.receive(c, r, m)
+	case kernelsession.Progress: // of a called run
+		c.Send(c.Parent(), m)
 	case Interject:
 		if r.agent == nil || r.ended { // a guard or a handler reads no interjections
 			c.Send(c.Parent(), Interjected{RunID: r.run.start.RunID, ID: m.ID})
@@ -134,59 +129,12 @@ func (r *runtime) Receive(c actor.Context) {
 	}
 }
 
-// guard lets the runtime's guard answer in its place (seed: turn-pipeline.txt §2.2).
-func (r *runtime) guard(c actor.Context) {
-	guard := r.run.plugin.Entry.Guards[r.run.start.Runtime.Guard]
-	if r.run.start.Runtime.Guard == "" {
-		r.begin(c)
-		return
-	}
-	self, root, view := c.Self(), c.ActorSystem().Root, r.run.view()
-	r.limit(c, guardTimeout, "the guard")
-	safego.Go("guard", func() {
-		done := guardDone{err: errors.New("the guard panicked")}
-		defer func() { root.Send(self, done) }()
-		ctx, cancel := context.WithTimeout(r.ctx, guardTimeout)
-		defer cancel()
-		done.result, done.err = guard(ctx, view)
-	})
-}
-
-func (r *runtime) guarded(c actor.Context, m guardDone) {
-	if r.ended {
-		return
-	}
-	r.release()
-	if m.err != nil {
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: "guard: " + m.err.Error()})
-		return
-	}
-	if !m.result.Skip {
-		r.begin(c)
-		return
-	}
-	res := turn.Result{Status: turn.Skipped, SkipReason: turn.SkipGuard, Done: m.result.PreGameDone}
-	if err := r.run.effects(m.result.Effects); err != nil {
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: "guard: " + err.Error()})
-		return
-	}
-	if m.result.Output != nil {
-		b, err := json.Marshal(m.result.Output)
-		if err != nil {
-			r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: "guard output: " + err.Error()})
-			return
-		}
-		res.Output = b
-	}
-	r.end(c, res)
-}
-
 // begin starts the handler or the agent loop.
 func (r *runtime) begin(c actor.Context) {
 	r.progress(c, kernelsession.Progress{Kind: kernelsession.RuntimeStarted})
 	rt := r.run.start.Runtime
 	r.emit(trace.RuntimeStarted, trace.Runtime{Label: r.label, Stage: string(rt.Schedule.Stage), Kind: rt.Type})
-	if rt.Type == "function" {
+	if rt.Type == manifest.TypeFunction {
 		r.function(c)
 		return
 	}
@@ -194,63 +142,27 @@ func (r *runtime) begin(c actor.Context) {
 	r.agent.begin(c)
 }
 
-func (r *runtime) function(c actor.Context) {
-	rt := r.run.start.Runtime
-	handler := r.run.plugin.Entry.Handlers[rt.Function.Handler]
-	self, root, view := c.Self(), c.ActorSystem().Root, r.run.view()
-	timeout := DefaultFunctionTimeout
-	if rt.Function.TimeoutMs > 0 {
-		timeout = time.Duration(rt.Function.TimeoutMs) * time.Millisecond
-	}
-	calls := &caller{run: r.run, runtime: r, authorised: append(append([]string{}, rt.Function.BuiltinTools...), rt.Function.PluginTools...)}
-	view.Tools = calls
-	r.limit(c, timeout, "the handler")
-	safego.Go("handler", func() {
-		done := handlerDone{err: errors.New("the handler panicked")}
-		defer func() { root.Send(self, done) }()
-		ctx, cancel := context.WithTimeout(r.ctx, timeout)
-		defer cancel()
-		done.result, done.err = handler(ctx, view)
-		if done.err == nil {
-			// One failed call fails the runtime even if the handler caught the error.
-			done.err = calls.failed
-		}
-	})
+// mailbox reaches the actor from goroutines.
+type mailbox struct {
+	pid  *actor.PID
+	root *actor.RootContext
 }
 
-func (r *runtime) handled(c actor.Context, m handlerDone) {
-	if r.ended {
-		return
-	}
-	switch {
-	case errors.Is(m.err, allowance.ErrExceeded):
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: string(loop.StopBudgetExceeded), Error: m.err.Error()})
-	case m.err != nil:
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: m.err.Error()})
-	case m.result.Outcome == sdk.Failed:
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "internal", Error: orElse(m.result.Error, "the handler reported a failure")})
-	case m.result.Outcome == sdk.Suspended:
-		r.suspended(c, m.result)
-	case m.result.Outcome == sdk.Skipped:
-		r.end(c, turn.Result{Status: turn.Skipped, SkipReason: turn.HandlerSkip(m.result.SkipReason), StopReason: "completed"})
-	case m.result.Outcome != sdk.Success:
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: fmt.Sprintf("unknown outcome %q", m.result.Outcome)})
-	default:
-		res := turn.Result{Status: turn.Succeeded, StopReason: "completed", Done: m.result.Done}
-		if m.result.Value != nil {
-			b, err := json.Marshal(m.result.Value)
-			if err != nil {
-				r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: "value: " + err.Error()})
-				return
-			}
-			res.Output = b
-		}
-		if err := r.run.effects(m.result.Effects); err != nil {
-			r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: err.Error()})
-			return
-		}
-		r.end(c, res)
-	}
+func (m mailbox) send(msg any) { m.root.Send(m.pid, msg) }
+
+// equip gives the views of plugin code what only the actor has.
+func (r *runtime) equip(c actor.Context) {
+	root, parent := c.ActorSystem().Root, c.Parent()
+	log := &runLog{emit: r.emit}
+	r.work = &reports{open: map[string]sdk.ProgressReport{}, tell: func(p kernelsession.Progress) { root.Send(parent, r.about(p)) }}
+	r.run.equip = func(v *sdk.Runtime) { v.Log, v.Progress = log, r.work.report }
+}
+
+// within ends ctx when the run ends.
+func (r *runtime) within(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // limit ends the run when plugin code takes longer than d.
@@ -272,6 +184,8 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 	}
 	r.ended = true
 	r.release()
+	r.code.end()
+	r.calls.cancel(c, "the run that called it has ended")
 	r.postRuntime(c, res)
 }
 
@@ -282,6 +196,7 @@ func (r *runtime) report(c actor.Context, res turn.Result) {
 		res.Status, res.StopReason, res.Error, res.Proposals, res.Events = turn.Failed, "invalid-output", err.Error(), nil, nil
 	}
 	r.emitEnd(res)
+	r.work.close(res)
 	p := kernelsession.Progress{Status: string(res.Status), Error: res.Error, SkipReason: res.SkipReason, DurationMs: time.Since(r.begun).Milliseconds()}
 	switch res.Status {
 	case turn.Succeeded:
@@ -293,9 +208,6 @@ func (r *runtime) report(c actor.Context, res turn.Result) {
 	default:
 		p.Kind = kernelsession.RuntimeFailed
 	}
-	if r.run.start.Runtime.IO.Concealed && p.Error != "" {
-		p.Error = "it failed"
-	}
 	r.progress(c, p)
 	c.Send(c.Parent(), Ended{res})
 	r.cancel()
@@ -303,12 +215,23 @@ func (r *runtime) report(c actor.Context, res turn.Result) {
 }
 
 func (r *runtime) progress(c actor.Context, p kernelsession.Progress) {
-	rt := r.run.start.Runtime
 	if p.Kind == kernelsession.NarrativeDelta {
 		r.deltas++
 	}
+	c.Send(c.Parent(), r.about(p))
+}
+
+// about fills in whose progress it is. Of a concealed runtime nothing is told but that it runs and how it ended.
+func (r *runtime) about(p kernelsession.Progress) kernelsession.Progress {
+	rt := r.run.start.Runtime
 	p.RuntimeID, p.PluginID, p.RunID, p.Label, p.Stage = rt.ID, rt.PluginID, r.run.start.RunID, r.label, string(rt.Schedule.Stage)
-	c.Send(c.Parent(), p)
+	if n := len(r.run.start.Callers); n > 0 {
+		p.ParentRunID = r.run.start.Callers[n-1].RunID
+	}
+	if rt.IO.Concealed {
+		p = p.WithoutContents()
+	}
+	return p
 }
 
 // label says in the player's language what the runtime does.

@@ -52,6 +52,7 @@ func (a *agent) begin(c actor.Context) {
 	}
 	cfg := loop.NewConfig(rt, offers, a.r.run.frozen.Instructions)
 	cfg.Hooks = a.hooks()
+	cfg.NoSuspend = cfg.NoSuspend || len(a.r.run.start.Callers) > 0
 	a.authorised = cfg.Authorised()
 	if from := a.r.run.start.Resumed; from != nil {
 		a.resume(c, cfg, from.Loop, from.Answer)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -61,7 +62,7 @@ func (a *agent) callModel(c actor.Context, e loop.CallModel) {
 				return
 			}
 		}
-		told := a.r.emitCall(e, call, pause)
+		told := a.r.emitCall(e, strconv.FormatUint(call, 10), pause)
 		signs := 0
 		defer func() { told.ended(done.reply, done.err) }()
 		done.reply, done.err = a.r.Model.Generate(ctx, request, func(d model.Delta) {

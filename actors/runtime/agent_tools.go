@@ -37,6 +37,9 @@ func (a *agent) offers() ([]loop.ToolOffer, error) {
 		})
 	}
 	for _, name := range rt.Agent.BuiltinTools {
+		if name == tools.Suspend && len(a.r.run.start.Callers) > 0 {
+			continue // nobody could answer a run that another one waits for
+		}
 		t, ok := tools.Builtin(name)
 		if !ok {
 			a.r.Log.Warn("builtin tool \"" + name + "\" is not installed on this host — not offered")

@@ -168,7 +168,7 @@ func (e *Extensions) view(pr registry.Provider) *sdk.ExtensionContext {
 		World: world.View(f.State, f.Pack), PluginData: ownData{id, f.State.PluginData}, Settings: f.Pack.PluginSettings[id],
 	}
 	if e.model != nil {
-		x.Gateway = textGateway{e.model, id}
+		x.Gateway = textGateway{model: e.model, subject: id}
 	}
 	return x
 }

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/covel/covel/kernel/prompt"
-	kernelsession "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
-	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
 )
 
@@ -26,6 +25,12 @@ type run struct {
 	data   *world.Data
 	reads  *world.Reads // upstream runs whose writes were read
 	shown  world.Producers
+	random *turn.Random
+	used   turn.Usage    // of models that plugin code asked
+	nested []turn.Result // of recursive calls, in order
+
+	mu    sync.Mutex         // held while plugin code reads or writes what is here
+	equip func(*sdk.Runtime) // adds to a view what only the actor can give; nil for nothing
 
 	proposals    []sdk.Proposal
 	events       []sdk.EmittedEvent
@@ -33,60 +38,25 @@ type run struct {
 }
 
 func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
-	r := &run{frozen: f, start: start, plugin: plugin, world: f.World, reads: &world.Reads{}}
-	r.world.Characters = slices.Clone(f.World.Characters) // plugin code gets a list of its own
-	visible := turn.VisibleWrites(start.Upstream)
-	r.world, r.shown = world.Visible(r.world, visible)
+	r := &run{frozen: f, start: start, plugin: plugin, reads: &world.Reads{}, random: turn.NewRandom(f.Execution.ID, start.RunID)}
 	if start.Exports == nil {
 		r.start.Exports = turn.CommittedInputs(start.Runtime, f.Active, f.State.Exports, f.Contracts)
 	}
-	r.data = world.NewData(start.Runtime.PluginID, f.State.PluginData, visible, r.reads)
+	r.look()
 	r.restore(start.Resumed)
 	return r
 }
 
-// view is what the plugin's code gets to see (ctx in the seeds).
-func (r *run) view() *sdk.Runtime {
-	rt := r.start.Runtime
-	v := &sdk.Runtime{
-		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, PluginID: rt.PluginID, RuntimeID: rt.ID,
-		Locale: r.frozen.Locale(), LogicalTurn: int(r.frozen.Execution.LogicalTurn), Messages: r.plugin.Manifest.MessagesIn(r.frozen.Locale()),
-		World: r.world, PluginData: r.data, Inputs: r.start.Inputs, Exports: r.start.Exports, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
-		NewID: r.newID, Observe: func(part sdk.WorldPart) { r.reads.Note(r.shown[part]...) },
-	}
-	if in := r.frozen.Input(); in != nil {
-		v.PlayerMessage = in.Rendered
-		v.PlayerActions = kernelsession.SDKActions(in.Actions)
-	}
-	v.TurnNumber = int(r.frozen.State.Session.CompletedPlayerTurns)
-	if from := r.start.Resumed; from != nil {
-		v.PlayerMessage, v.PlayerActions, v.TurnNumber = from.PlayerMessage, from.PlayerActions, from.TurnNumber
-		v.ResumeData, v.ResumedFromSuspensionID = from.Answer, from.SuspensionID
-	}
-	switch {
-	case r.start.Manual:
-		v.Activation = r.start.Payload
-	case r.start.Event != nil:
-		v.Activation = r.start.Event.Data
-	}
-	interactions := r.frozen.State.Interactions
-	if a, ok := interactions.LastAnswered(rt.PluginID); ok {
-		v.LastPlayerInput = &sdk.PlayerInput{TurnID: a.TurnID, InteractionID: a.InteractionID, FormID: a.InteractionID, Values: map[string]any{}}
-		_ = json.Unmarshal(a.Values, &v.LastPlayerInput.Values) // checked when it was accepted
-	}
-	for _, o := range interactions.Open(rt.PluginID) {
-		v.OpenInteractions = append(v.OpenInteractions, sdk.OpenInteraction{
-			InteractionRef: sdk.InteractionRef{TurnID: o.TurnID, InteractionID: o.InteractionID, Type: o.Type}, Block: json.RawMessage(o.Block),
-		})
-	}
-	return v
-}
-
-func (r *run) newID(prefix, label string) string {
-	return world.ShortID(prefix, label, r.frozen.State.Session.ID, func(id string) bool {
-		_, taken := sdk.CharacterByID(r.world.Characters, id)
-		return taken
-	})
+// look makes the views: committed, below what runs before this one will write, below what calls of this one will, below what
+// it has staged itself. That is the order of the commit.
+func (r *run) look() {
+	visible := slices.Concat(turn.VisibleWrites(r.start.Upstream), turn.VisibleWrites(r.nested))
+	seen := r.frozen.World
+	seen.Characters = slices.Clone(seen.Characters) // plugin code gets a list of its own
+	seen, r.shown = world.Visible(seen, visible)
+	r.world = world.Overlay(seen, r.proposals)
+	r.data = world.NewData(r.start.Runtime.PluginID, r.frozen.State.PluginData, visible, r.reads)
+	r.data.Overlay(r.proposals)
 }
 
 // prompt is what the context builder needs to know, but for the history.
@@ -135,17 +105,6 @@ func (r *run) prompt() prompt.In {
 	return in
 }
 
-// historyMessages is the conversation as the context builder and providers see it: what is not compacted yet, oldest first.
-func historyMessages(h projections.History) []sdk.HistoryMessage {
-	var out []sdk.HistoryMessage
-	for _, m := range h.Uncompacted() {
-		out = append(out, sdk.HistoryMessage{
-			ID: m.ID, Role: m.Role, Content: m.Shown(), TurnID: m.TurnID, RuntimeID: m.RuntimeID, PluginID: m.PluginID, Source: m.Source,
-		})
-	}
-	return out
-}
-
 // stage takes over what a tool, a guard or a handler asks to be written, all of it or nothing; later reads of the run see
 // it. What the run set in its own plugin data before stands before it, so that the commit writes what the run saw.
 func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) error {
@@ -165,6 +124,16 @@ func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) error {
 	r.proposals = append(r.proposals, staged...)
 	r.events = append(r.events, events...)
 	return nil
+}
+
+// mayEmit refuses the internal topics of other plugins: who declares a topic with advertise: false alone raises it (seed:
+// tools.txt, "Internal topics"). A topic that nobody declares is the commit's to refuse.
+func (r *run) mayEmit(topic string) error {
+	own := slices.ContainsFunc(r.plugin.Manifest.Contributes.Events, func(e manifest.EventDecl) bool { return e.Topic == topic })
+	if own || !r.frozen.Declared[topic] || slices.ContainsFunc(r.frozen.Topics, func(t tools.Topic) bool { return t.Topic == topic }) {
+		return nil
+	}
+	return fmt.Errorf("the topic %q is internal to the plugin that declares it", topic)
 }
 
 // flush turns what the run has set in its plugin data into proposals.
@@ -206,9 +175,26 @@ func (r *run) effects(e sdk.Effects) error {
 		}
 		r.ask(block)
 	}
-	for _, ui := range e.UI {
-		if err := r.propose(ui); err != nil {
+	for n, note := range e.Notifications {
+		block, err := tools.NotificationBlock(note)
+		if err != nil {
+			return fmt.Errorf("effects.notifications[%d]: %w", n, err)
+		}
+		if err := r.propose(block); err != nil {
 			return err
+		}
+	}
+	for n, ui := range e.UI {
+		if len(ui.Parts) == 0 {
+			return fmt.Errorf("effects.ui[%d].parts: a block needs at least one part", n)
+		}
+		if err := r.propose(ui); err != nil {
+			return fmt.Errorf("effects.ui[%d]: %w", n, err)
+		}
+	}
+	for n, e := range e.Events {
+		if err := r.mayEmit(e.Topic); err != nil {
+			return fmt.Errorf("effects.events[%d]: %w", n, err)
 		}
 	}
 	return r.stage(e.Proposals, e.Events)
@@ -229,6 +215,7 @@ func (r *run) result(res turn.Result) turn.Result {
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
 	res.RecordAs = rt.IO.RecordAs
+	res.Nested, res.Usage = r.nested, res.Usage.Add(r.used)
 	if res.Committable() || res.Status == turn.Suspended {
 		r.reads.Note(r.start.Reads...)
 		res.Reads = r.reads.List()

@@ -3,7 +3,6 @@ package runtime
 import (
 	"encoding/json"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/kernel/turn"
@@ -55,25 +54,11 @@ func (r *run) keep(res turn.Result) turn.Result {
 	}
 	res.Suspension = &s
 	res.Proposals, res.Events = r.proposals, r.events
-	return res
+	return turn.Unnested(res)
 }
 
-// suspended takes the suspension of a function's handler. A handler returns a raw JSON Schema (seed: tools.txt, "Function
-// runtimes still return a raw JSON Schema in outcome: \"suspended\"").
-func (r *runtime) suspended(c actor.Context, out sdk.Result) {
-	s, err := suspensionOf(out)
-	if err != nil {
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: err.Error()})
-		return
-	}
-	if err := r.run.effects(out.Effects); err != nil {
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "invalid-output", Error: err.Error()})
-		return
-	}
-	r.end(c, turn.Result{Status: turn.Suspended, StopReason: "suspended", Suspension: s})
-}
-
-// suspensionOf checks what a handler wants to wait for (reference: plugins.md §12, "suspended without reason").
+// suspensionOf checks what a handler wants to wait for (reference: plugins.md §12, "suspended without reason"). It returns a
+// raw JSON Schema (seed: tools.txt, "Function runtimes still return a raw JSON Schema in outcome: \"suspended\"").
 func suspensionOf(out sdk.Result) (*turn.Suspension, error) {
 	if out.Reason == "" {
 		return nil, errors.New("the handler suspended without a reason: say in Reason what the player is asked")

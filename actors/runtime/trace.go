@@ -13,10 +13,14 @@ import (
 // scope says in the trace whose run this is.
 func (r *run) scope() trace.Scope {
 	rt := r.start.Runtime
-	return trace.Scope{
+	s := trace.Scope{
 		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, RuntimeID: rt.ID, PluginID: rt.PluginID,
 		Concealed: rt.IO.Concealed,
 	}
+	if n := len(r.start.Callers); n > 0 {
+		s.ParentRunID = r.start.Callers[n-1].RunID
+	}
+	return s
 }
 
 // emit adds to the trace what this run does.

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/covel/covel/events/trace"
@@ -20,8 +19,8 @@ type modelCall struct {
 
 // emitCall tells that a model is asked, with the whole request: what the copy that is sent leaves out to fit its model, the
 // event context.pruned before it tells (seed: turn-pipeline.txt, "traces … retain their full content").
-func (r *runtime) emitCall(e loop.CallModel, n uint64, waited time.Duration) *modelCall {
-	c := &modelCall{r: r, id: r.run.start.RunID + "-" + strconv.FormatUint(n, 10), attempt: e.Attempt, began: time.Now()}
+func (r *runtime) emitCall(e loop.CallModel, n string, waited time.Duration) *modelCall {
+	c := &modelCall{r: r, id: r.run.start.RunID + "-" + n, attempt: e.Attempt, began: time.Now()}
 	q := e.Request
 	call := trace.LLMCall{
 		CallID: c.id, Purpose: string(e.Purpose), Step: e.Step, Attempt: e.Attempt, Slot: orElse(q.Slot, "story"), Streaming: q.Stream,

@@ -43,9 +43,12 @@ const (
 	SchedulingHazard      Type = "scheduling.hazard"       // Hazard
 	SubagentCompleted     Type = "subagent.completed"      // SubagentEnd
 	SubagentWritesDropped Type = "subagent.writes-dropped" // WritesDropped
-	RecursiveCalling      Type = "recursive.calling"       // RuntimeEnd, ids and names only
-	RecursiveCompleted    Type = "recursive.completed"     // RuntimeEnd
-	RecursiveFailed       Type = "recursive.failed"        // RuntimeEnd
+	RecursiveCalling      Type = "recursive.calling"       // Recursive; the scope is the caller's
+	RecursiveCompleted    Type = "recursive.completed"     // Recursive
+	RecursiveFailed       Type = "recursive.failed"        // Recursive
+
+	RuntimeLog        Type = "runtime.log"        // LogLine: what plugin code logs
+	RuntimeDiagnostic Type = "runtime.diagnostic" // Diagnostic
 
 	CommitFanoutFailed     Type = "commit.fanout.failed"     // Fanout
 	PluginServiceCompleted Type = "plugin.service.completed" // Service
@@ -103,9 +106,9 @@ type RuntimeEnd struct {
 	Output     json.RawMessage `json:"output,omitempty"`
 }
 
-// WithoutContents drops the output and the words of an error.
+// WithoutContents drops the output and all words: of an error, and of why plugin code skipped itself.
 func (r RuntimeEnd) WithoutContents() any {
-	r.Output, r.Error = nil, ""
+	r.Output, r.Error, r.SkipReason = nil, "", ""
 	return r
 }
 
@@ -306,6 +309,44 @@ func (s SubagentEnd) WithoutContents() any {
 	s.Output, s.Error = nil, ""
 	return s
 }
+
+// Recursive is a run that another one called.
+type Recursive struct {
+	RunID      string `json:"calledRunId,omitempty"` // "" when it was refused
+	RuntimeID  string `json:"calledRuntimeId"`
+	Depth      int    `json:"depth,omitempty"` // runs above it
+	Reason     string `json:"reason,omitempty"`
+	Status     string `json:"status,omitempty"` // of the result; refused when there was no run
+	StopReason string `json:"stopReason,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// WithoutContents drops the words of the reason and of an error.
+func (r Recursive) WithoutContents() any {
+	r.Reason, r.Error = "", ""
+	return r
+}
+
+// LogLine is runtime.log.
+type LogLine struct {
+	Level   string          `json:"level"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+	Dropped string          `json:"dropped,omitempty"` // why the fields are not there
+}
+
+// WithoutContents keeps the level.
+func (l LogLine) WithoutContents() any { return LogLine{Level: l.Level} }
+
+// Diagnostic is runtime.diagnostic: something authors should know about a run.
+type Diagnostic struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// WithoutContents keeps the code.
+func (d Diagnostic) WithoutContents() any { return Diagnostic{Code: d.Code} }
 
 // WritesDropped is subagent.writes-dropped.
 type WritesDropped struct {

@@ -19,6 +19,7 @@ type Scope struct {
 	RuntimeID    string `json:"runtimeId,omitempty"`
 	PluginID     string `json:"pluginId,omitempty"`
 	ParentCallID string `json:"parentCallId,omitempty"` // the tool call a sub-agent answers
+	ParentRunID  string `json:"parentRunId,omitempty"`  // the run that called this one
 	// Concealed: the runtime hides what it reads and writes (io.concealed). Its payloads are kept without contents.
 	Concealed bool `json:"concealed,omitempty"`
 }

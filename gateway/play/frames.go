@@ -313,6 +313,8 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		put("label", p.Label)
 		put("reason", p.Reason)
 		payload["waitMs"], payload["attempt"] = p.WaitMs, p.Attempt
+	case kernel.JobStatusUpdated:
+		reported(p, put, payload)
 	case kernel.SchedulingHazard:
 		put("code", p.Hazard.Code)
 		put("message", p.Hazard.Message)
@@ -321,6 +323,7 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		}
 	default:
 		put("runId", p.RunID)
+		put("parentRunId", p.ParentRunID)
 		put("label", p.Label)
 		put("stage", p.Stage)
 		put("status", p.Status)
@@ -332,6 +335,22 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 	}
 
 	return Transient{Type: "transient", ExecutionID: p.ExecutionID, N: p.N, Event: Event{Type: string(p.Kind), TurnID: p.ExecutionID, Timestamp: now, Payload: payload}}
+}
+
+// reported is what a run tells of a piece of its work. progressScopeId keeps it apart from what jobs tell of themselves.
+func reported(p kernel.Progress, put func(key, value string), payload map[string]any) {
+	r := p.Report
+	put("jobId", r.JobID)
+	put("progressScopeId", p.RunID)
+	put("state", string(r.State))
+	put("message", r.Message)
+	payload["sequence"] = r.Sequence
+	if r.Progress > 0 {
+		payload["progress"] = r.Progress
+	}
+	if len(r.Data) > 0 {
+		payload["data"] = r.Data
+	}
 }
 
 func rawOrNull(b []byte) json.RawMessage {

@@ -11,7 +11,7 @@ func outcomes(results []turn.Result, dropped map[string]string, v verdicts, tota
 	var out []*eventsv1.RuntimeOutcome
 	for _, r := range results {
 		why, gone := dropped[r.RuntimeID]
-		out = append(out, nested(r, gone, total)...)
+		out = append(out, nested(r, gone || lost(r), total)...)
 		o := outcome(r, total)
 		if gone {
 			o.Status, o.Error, o.Dropped = string(turn.Failed), errorText(why), true
@@ -26,17 +26,20 @@ func outcomes(results []turn.Result, dropped map[string]string, v verdicts, tota
 	return out
 }
 
-// nested tells of the calls below a run; they are dropped with it.
+// nested tells of the calls below a run; what a run does not commit, its calls do not either.
 func nested(r turn.Result, gone bool, total *eventsv1.Usage) []*eventsv1.RuntimeOutcome {
 	var out []*eventsv1.RuntimeOutcome
 	for _, n := range r.Nested {
-		out = append(out, nested(n, gone, total)...)
+		out = append(out, nested(n, gone || lost(n), total)...)
 		o := outcome(n, total)
-		o.ParentRunId, o.Dropped = r.RunID, gone
+		o.ParentRunId, o.Dropped = r.RunID, gone && n.Committable()
 		out = append(out, o)
 	}
 	return out
 }
+
+// lost: what the calls of the run have left is not committed. A suspended run keeps it.
+func lost(r turn.Result) bool { return !r.Committable() && r.Status != turn.Suspended }
 
 // outcome is one run, with what the sub-agents it started have cost.
 func outcome(r turn.Result, total *eventsv1.Usage) *eventsv1.RuntimeOutcome {

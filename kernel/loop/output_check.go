@@ -13,6 +13,22 @@ import (
 	"github.com/covel/covel/kernel/text"
 )
 
+// ReadOutput reads an answer that was asked for in a schema and holds it against it.
+func ReadOutput(schema json.RawMessage, answer string) (json.RawMessage, error) {
+	value, err := parseOutput(answer)
+	if err != nil {
+		return nil, err
+	}
+	problem, err := checkOutput(schema, value)
+	if err == nil && problem != "" {
+		err = errors.New(problem)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
 // parseOutput reads the JSON value of a final answer, which may stand in a code fence or before other text.
 func parseOutput(answer string) (json.RawMessage, error) {
 	body := strings.TrimSpace(strings.TrimLeftFunc(answer, isLead))

@@ -1,6 +1,9 @@
 package session
 
-import "github.com/covel/covel/kernel/turn"
+import (
+	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/sdk"
+)
 
 // Progress is a transient fact about a running execution: nothing of it is stored, nothing provisional is ever taken for
 // committed. N counts inside the execution, from 1.
@@ -24,7 +27,25 @@ type Progress struct {
 	WaitMs      int64 // llm.waiting: how long
 	Attempt     int   // llm.waiting: the attempt that follows, from 2
 	Reason      string
-	Hazard      *turn.Diagnostic // scheduling.hazard
+	Hazard      *turn.Diagnostic    // scheduling.hazard
+	ParentRunID string              // of a run that another one called
+	Report      *sdk.ProgressReport // job-status.updated
+}
+
+// ConcealedFailure is what a player reads in the place of the reason why a concealed runtime failed (reference: plugins.md
+// §8, "Concealed runtimes").
+const ConcealedFailure = "it failed"
+
+// WithoutContents is what may be told of a concealed runtime: who it is, that it runs, how it ended and how long it took.
+func (p Progress) WithoutContents() Progress {
+	if p.Error != "" {
+		p.Error = ConcealedFailure
+	}
+	p.Delta, p.SkipReason, p.Reason, p.ToolName, p.ToolCallID = "", "", "", "", ""
+	if p.Report != nil {
+		p.Report = &sdk.ProgressReport{JobID: p.Report.JobID, State: p.Report.State, Sequence: p.Report.Sequence, Progress: p.Report.Progress}
+	}
+	return p
 }
 
 // ProgressKind is the event name of the protocol.
@@ -41,8 +62,9 @@ const (
 	ToolCalling      ProgressKind = "tool.calling"
 	ToolCompleted    ProgressKind = "tool.completed"
 	ToolFailed       ProgressKind = "tool.failed"
-	ModelWaiting     ProgressKind = "llm.waiting"       // before the model is asked again
-	SchedulingHazard ProgressKind = "scheduling.hazard" // what the scheduler did that an author might not expect
+	ModelWaiting     ProgressKind = "llm.waiting"        // before the model is asked again
+	JobStatusUpdated ProgressKind = "job-status.updated" // what a run reports of a piece of its work
+	SchedulingHazard ProgressKind = "scheduling.hazard"  // what the scheduler did that an author might not expect
 )
 
 // Live is what a client that joins now must be told about the running execution: the buffer of a turn.

@@ -79,6 +79,8 @@ type Run struct {
 	Needs    [][]string // as Result.Needs
 	Reads    []string   // as Result.Reads: whose staged operations its inputs hold
 	Resumed  *Resumed   // goes on after the player's answer
+	// Callers are the runs above one that was called by another, from the top; nil for a run of the stages.
+	Callers []CallerFrame
 }
 
 // Input is something that happened to an execution.

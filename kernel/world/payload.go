@@ -33,6 +33,16 @@ func ReadPayload(payload json.RawMessage, into any) (clean json.RawMessage, err 
 	return clean, nil
 }
 
+// CleanValue makes a JSON value fit to be stored, as ReadPayload does with a payload; name is what the value is called in
+// errors, which are *Rejection.
+func CleanValue(name string, value json.RawMessage) (json.RawMessage, error) {
+	clean, err := text.CleanJSON(value)
+	if err != nil {
+		return nil, reject("%s: %v", name, err)
+	}
+	return clean, checkNumbers(name, clean)
+}
+
 const maxSafeDigits = 16 // of 2^53
 
 // checkNumbers refuses whole numbers that readers of JSON do not keep; name is what the value is called.

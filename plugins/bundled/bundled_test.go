@@ -149,6 +149,10 @@ func (a sameAnswer) GenerateText(context.Context, sdk.TextRequest) (sdk.TextRepl
 	return sdk.TextReply{Text: string(a)}, nil
 }
 
+func (a sameAnswer) GenerateObject(context.Context, sdk.ObjectRequest) (json.RawMessage, error) {
+	return json.Marshal(string(a))
+}
+
 // What the plugins give fits the contracts and record schemas they publish.
 func TestOutputsFitTheirSchemas(t *testing.T) {
 	ctx := context.Background()

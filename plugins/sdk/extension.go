@@ -47,11 +47,19 @@ type DataReader interface {
 type Gateway interface {
 	// GenerateText asks for a text. It returns when the answer is complete; a failure of the model is an error.
 	GenerateText(ctx context.Context, req TextRequest) (TextReply, error)
+	// GenerateObject asks for a JSON value that fits a schema. An answer that does not, or is cut off, is an error.
+	GenerateObject(ctx context.Context, req ObjectRequest) (json.RawMessage, error)
+}
+
+// ObjectRequest asks a model for a JSON value.
+type ObjectRequest struct {
+	TextRequest
+	Schema json.RawMessage
 }
 
 // TextRequest asks a model for a text.
 type TextRequest struct {
-	Slot   string // story | fast | …; "" is fast
+	Slot   string // story | fast | …; "" is the runtime's own slot, else fast
 	System string
 	Prompt string
 	// MaxOutputTokens may only lower what the slot allows; 0 leaves it.

@@ -26,8 +26,13 @@ type Runtime struct {
 	PluginData PluginData
 	Inputs     map[string]Input // bound io.inputs of this turn, and of the kernel
 	Exports    map[string]Input // io.inputs with scope: committed
-	Activation json.RawMessage  // payload of a manual or event run; null for a stage run
-	Settings   map[string]json.RawMessage
+	Activation json.RawMessage  // payload of a manual, event or recursive run; null for a stage run
+	// TriggerEvent is what set off an event run, nil for others.
+	TriggerEvent *EmittedEvent
+	Execution    ExecutionInfo
+	Session      SessionInfo
+	Conversation Conversation
+	Settings     map[string]json.RawMessage
 	// LastPlayerInput is the newest answer to an interaction of this plugin that is not void, or nil.
 	LastPlayerInput *PlayerInput
 	// OpenInteractions are the plugin's own interactions that still wait for an answer.
@@ -37,6 +42,16 @@ type Runtime struct {
 	// first call staged is still staged.
 	ResumeData              json.RawMessage
 	ResumedFromSuspensionID string
+	Random                  Random
+	Log                     Logger
+	// Progress tells the player live how a piece of work goes.
+	Progress func(ProgressReport)
+	// Gateway asks models. A function's calls go to function.model unless they name a slot. Nil where the host offers none.
+	Gateway Gateway
+	// RecursiveCall runs another runtime of the package inside this run: handlers and guards only, else nil. RecursionDepth is
+	// how many runs stand above this one.
+	RecursiveCall  Recurser
+	RecursionDepth int
 	// NewID gives a readable id from a prefix and a label, unique in the session and the same when the execution is run again.
 	NewID func(prefix, label string) string
 	// Observe is told by the readers below what is read; the host sets it, nil notes nothing.
@@ -180,13 +195,30 @@ type Result struct {
 	ResumeSchema json.RawMessage
 }
 
-// Effects are the writes a run asks for besides its value.
+// Effects are the writes a run asks for besides its value. Only a success writes: of a run that is skipped or has failed
+// Diagnostics are kept and the rest is stripped, which the trace tells.
 type Effects struct {
-	Narrative    string           // a conversation row of this runtime that is not the story
-	Interactions []map[string]any // form, choice, confirmation blocks
-	UI           []UIRender
-	Events       []EmittedEvent
-	Proposals    []Proposal
+	Narrative     string           // a conversation row of this runtime that is not the story
+	Interactions  []map[string]any // form, choice, confirmation blocks
+	Notifications []Notification
+	UI            []UIRender
+	Events        []EmittedEvent
+	Proposals     []Proposal
+	Diagnostics   []Diagnostic // for the trace
+}
+
+// Notification is a line the player is shown. Level: info | success | warning | error.
+type Notification struct {
+	Level   string `json:"level"`
+	Title   string `json:"title"`
+	Message string `json:"message"`
+}
+
+// Diagnostic tells authors and operators, in the trace, what a run noticed.
+type Diagnostic struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
 }
 
 // EmittedEvent is a domain event on a topic some active plugin declares.
@@ -199,10 +231,11 @@ type EmittedEvent struct {
 type Guard func(ctx context.Context, rt *Runtime) (GuardResult, error)
 
 // GuardResult with Skip false lets the runtime run. With Skip true the model is not called, the run ends "skipped", and
-// Output is the runtime's output, bound to consumers; Effects are committed.
+// Output is the runtime's output, checked against its contract and bound to consumers; Effects are committed.
 type GuardResult struct {
-	Skip        bool
-	PreGameDone bool // setup: this runtime has finished its work
+	Skip bool
+	// PreGameDone: this set-up runtime has finished its work. To skip says so too, unless Output has preGameDone: false.
+	PreGameDone bool
 	Output      map[string]any
 	Effects     Effects
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/covel/covel/plugins/schema"
@@ -93,13 +94,26 @@ var createNotification = sdk.MustDefine(sdk.Tool{
 	Name:        "create-notification",
 	Description: "Show the player a notification: a change of state, an item received, an event that began.",
 }, func(_ context.Context, a notificationArgs, _ *sdk.Runtime) (sdk.ToolResult, error) {
-	alert := map[string]any{
-		"component": "Alert",
-		"props":     map[string]any{"level": a.Level, "title": a.Title, "message": a.Message},
+	block, err := NotificationBlock(sdk.Notification(a))
+	if err != nil {
+		return sdk.ToolResult{}, err
 	}
-	block := sdk.UIRender{Parts: []sdk.UIPart{{ID: "notification", Type: "spec", Status: "success", Content: alert}}}
 	return sdk.WithModelView(shown{UI: []sdk.UIRender{block}}, sdk.ModelView{Summary: fmt.Sprintf("The notification %q will be shown.", a.Title)}), nil
 })
+
+// NotificationBlock is how a notification is shown. The error names the field that is wrong.
+func NotificationBlock(n sdk.Notification) (sdk.UIRender, error) {
+	switch {
+	case !slices.Contains([]string{"info", "success", "warning", "error"}, n.Level):
+		return sdk.UIRender{}, sdk.Fail(sdk.InvalidInput, "level: %q is none of info, success, warning, error.", n.Level)
+	case strings.TrimSpace(n.Title) == "":
+		return sdk.UIRender{}, sdk.Fail(sdk.InvalidInput, "title: it is empty.")
+	case strings.TrimSpace(n.Message) == "":
+		return sdk.UIRender{}, sdk.Fail(sdk.InvalidInput, "message: it is empty.")
+	}
+	alert := map[string]any{"component": "Alert", "props": map[string]any{"level": n.Level, "title": n.Title, "message": n.Message}}
+	return sdk.UIRender{Parts: []sdk.UIPart{{ID: "notification", Type: "spec", Status: "success", Content: alert}}}, nil
+}
 
 type renderArgs struct {
 	Parts  []renderPart `json:"parts" jsonschema:"minItems=1"`
