@@ -68,7 +68,7 @@ var Catalogue = []Entry{
 	entry("GatheringClosed", func() *eventsv1.GatheringClosed { return new(eventsv1.GatheringClosed) }, ScopeSession, AtOnce, ViewAll, []string{"gathering.changed"}, []string{"session"}),
 
 	entry("ExecutionStarted", func() *eventsv1.ExecutionStarted { return new(eventsv1.ExecutionStarted) }, ScopeSession, AtOnce, ViewAll, []string{"execution.started", "execution.settle-timeout", "execution.settle-skipped"}, []string{"session", "sessions"}),
-	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "operation.failed", "turn.completed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
+	entry("ExecutionCommitted", func() *eventsv1.ExecutionCommitted { return new(eventsv1.ExecutionCommitted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "operation.failed", "turn.completed", "tree.changed", "execution.completed"}, []string{"session", "history", "sessions", "messages"}),
 	entry("ExecutionFailed", func() *eventsv1.ExecutionFailed { return new(eventsv1.ExecutionFailed) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "proposal.failed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 	entry("ExecutionAborted", func() *eventsv1.ExecutionAborted { return new(eventsv1.ExecutionAborted) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "turn.completed", "execution.completed"}, []string{"session", "sessions", "messages"}),
 

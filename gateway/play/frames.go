@@ -169,6 +169,7 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 		b.refused(r, m.Outcomes)
 		b.operations(r, m.Operations)
 		b.ended(r, true, m.ExecutionId, m.Outcomes, m.Next)
+		b.grown(r, m.ExecutionId)
 	case *eventsv1.ExecutionFailed:
 		b.refused(r, m.Outcomes)
 		b.ended(r, false, m.ExecutionId, m.Outcomes, "")

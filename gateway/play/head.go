@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
+	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 )
@@ -40,6 +42,17 @@ func treeOf(t projections.Tree) Tree {
 		out.Turns = append(out.Turns, turn)
 	}
 	return out
+}
+
+// grown tells of the player turn that has just committed, together with the other takes of its moment.
+func (b *framer) grown(r events.Recorded, execution string) {
+	if b.after.Tree.Head != execution {
+		return
+	}
+	tree := treeOf(b.after.Tree)
+	of := func(t Turn) bool { return slices.Contains(t.Takes, execution) }
+	tree.Turns = slices.DeleteFunc(tree.Turns, func(t Turn) bool { return !of(t) })
+	b.add(r, "tree.changed", map[string]any{"head": tree.Head, "turns": tree.Turns})
 }
 
 // headPayload is what the commands that move, revise and name say.

@@ -131,7 +131,7 @@ type Execution struct {
 	Error       string     `json:"error,omitempty"`
 	AbortReason string     `json:"abortReason,omitempty"`
 	Retry       *Retry     `json:"retry,omitempty"`
-	Input       *Text      `json:"input,omitempty"`
+	Input       *Input     `json:"input,omitempty"`
 	Draft       *Text      `json:"draft,omitempty"`
 }
 
@@ -139,6 +139,12 @@ type Execution struct {
 type Retry struct {
 	Type    string         `json:"type"`
 	Payload map[string]any `json:"payload"`
+}
+
+// Input is the player's line of an execution: as text, and as the row it will be when the execution commits.
+type Input struct {
+	Text    string   `json:"text"`
+	Message *Message `json:"message"`
 }
 
 // Text is a kept text.
@@ -245,7 +251,7 @@ func executionOf(s projections.State, working bool) Execution {
 		out.Retry = &Retry{st.Retry, map[string]any{}}
 	}
 	if st.Input != nil && st.Input.Rendered != "" {
-		out.Input = &Text{st.Input.Rendered}
+		out.Input = &Input{st.Input.Rendered, inputMessage(*st.Input, s)}
 	}
 	if st.Draft != "" {
 		out.Draft = &Text{st.Draft}

@@ -102,7 +102,7 @@ type failure struct {
 	Error       string
 	AbortReason string
 	Draft       *play.Text
-	Input       *play.Text
+	Input       *play.Input
 	Retry       *play.Retry
 }
 

@@ -116,6 +116,15 @@ export const en = {
     thinking: 'The story is thinking',
     stepFailed: '{{label}}: did not work this time',
   },
+  wayBack: {
+    label: 'Ways from this page',
+    anew: 'Tell it anew',
+    back: 'Take it back',
+    forward: 'Lay it open again',
+    take: 'Version {{take}} of {{count}}',
+    former: 'Version before',
+    later: 'Version after',
+  },
   failure: {
     failed: 'This part could not be written.',
     interrupted: 'This part was stopped.',

@@ -116,6 +116,15 @@ export const zh: Dictionary = {
     thinking: '故事正在酝酿',
     stepFailed: '{{label}}：这次没有成功',
   },
+  wayBack: {
+    label: '从这一页出发',
+    anew: '重写这一页',
+    back: '撤回这一页',
+    forward: '恢复撤回的一页',
+    take: '第 {{take}} 版，共 {{count}} 版',
+    former: '上一版',
+    later: '下一版',
+  },
   failure: {
     failed: '这一部分没能写成。',
     interrupted: '这一部分已被停止。',

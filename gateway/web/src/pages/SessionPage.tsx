@@ -18,6 +18,7 @@ import { Narration } from '../story/narration';
 import { StageLine } from '../story/StageLine';
 import { StoryScroll, type StoryHandle } from '../story/StoryScroll';
 import { Tail } from '../story/Tail';
+import { WayBack } from '../story/WayBack';
 import { useAccent } from '../ui/useAccent';
 import { useAnnounce } from '../ui/Announcer';
 import { Dialog } from '../ui/Dialog';
@@ -213,6 +214,21 @@ export default function SessionPage({ id }: { id: string }) {
                   onEdit={(text) => {
                     store.dispatch({ kind: 'draft', text });
                     document.getElementById('line')?.focus();
+                  }}
+                />
+              )}
+              {active && !busy && !failed && link === 'live' && state.outbox.length === 0 && (
+                <WayBack
+                  tree={book.tree}
+                  onBack={() => {
+                    store.send('move_head', {});
+                  }}
+                  onAnew={() => {
+                    store.send('regenerate', {});
+                    story.current?.toEnd();
+                  }}
+                  onGo={(turnId) => {
+                    store.send('move_head', { turnId });
                   }}
                 />
               )}

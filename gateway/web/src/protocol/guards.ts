@@ -207,6 +207,7 @@ const retry = z.object({
 });
 
 const keptText = z.object({ text: z.string() });
+const keptLine = z.object({ text: z.string(), message: maybe(message) });
 
 const execution = z.object({
   state: z.enum(['idle', 'running', 'completed', 'failed', 'interrupted']),
@@ -217,7 +218,7 @@ const execution = z.object({
   error: errorText,
   abortReason: maybe(z.string()),
   retry: maybe(retry),
-  input: maybe(keptText),
+  input: maybe(keptLine),
   draft: maybe(keptText),
 });
 
@@ -234,6 +235,19 @@ const running = z.object({
       label: text,
       stage: text,
       status: z.enum(['running', 'success', 'failed', 'skipped']).catch('running'),
+    }),
+  ),
+});
+
+const tree = z.object({
+  head: text,
+  turns: list(
+    z.object({
+      turnId: z.string(),
+      before: maybe(z.string()),
+      name: maybe(z.string()),
+      onPath: flag,
+      takes: list(z.string()),
     }),
   ),
 });
@@ -255,6 +269,7 @@ export const view = z.object({
   characterSchema: z.unknown(),
   seats: list(seat),
   pluginData: pluginData.nullish().transform((v) => v ?? {}),
+  tree: tree.nullish().transform((v) => v ?? { head: '', turns: [] }),
   execution: execution.nullish().transform((v) => v ?? { state: 'idle' as const }),
   running: maybe(running),
   offline: flag,
@@ -326,6 +341,9 @@ const committed = z.discriminatedUnion('type', [
       requestId: maybe(z.string()),
     }),
   ),
+  event('tree.changed', tree),
+  event('branch.named', z.object({ turnId: z.string(), name: text })),
+  event('message.revised', z.object({ message })),
   event('narrative.completed', z.object({ message })),
   event('message.appended', z.object({ message })),
   event('interaction.requested', z.object({ messageId: z.string(), interaction, message: maybe(message) })),
@@ -364,7 +382,7 @@ const committed = z.discriminatedUnion('type', [
       abortReason: maybe(z.string()),
       draft: maybe(keptText),
       retry: maybe(retry),
-      input: maybe(keptText),
+      input: maybe(keptLine),
     }),
   ),
 ]);

@@ -167,6 +167,21 @@ export interface Seat {
   primary?: boolean;
 }
 
+/** One player turn. `takes` are the turns of the same moment, itself included, oldest first. */
+export interface Turn {
+  turnId: string;
+  before?: string;
+  name?: string;
+  onPath: boolean;
+  takes: string[];
+}
+
+/** How the player turns stand to each other; `head` is the newest of the story, '' before the first. */
+export interface Tree {
+  head: string;
+  turns: Turn[];
+}
+
 /** Plugin data as stored: plugin id → namespace → key → value. */
 export type PluginData = Record<string, Record<string, Record<string, unknown>>>;
 
@@ -185,8 +200,8 @@ export interface Execution {
   abortReason?: string;
   /** What to send again, with a fresh `requestId`. */
   retry?: RetryCommand;
-  /** The player's line that is kept. */
-  input?: { text: string };
+  /** The player's line that is kept: as text, and as the row it will be when the turn commits. */
+  input?: { text: string; message?: Message };
   /** Partial prose of a failed turn: shown as a draft, never as story. */
   draft?: { text: string };
 }
@@ -222,6 +237,7 @@ export interface View {
   characterSchema: unknown;
   seats: Seat[];
   pluginData: PluginData;
+  tree: Tree;
   execution: Execution;
   running?: Running;
   offline: boolean;
@@ -252,7 +268,7 @@ export interface MessagePage {
 
 // Commands
 
-export type CommandType = 'start_session' | 'submit_actions' | 'retry_turn';
+export type CommandType = 'start_session' | 'submit_actions' | 'retry_turn' | 'move_head' | 'regenerate';
 
 export interface Action {
   kind?: string;
@@ -310,6 +326,9 @@ export type CommittedEvent =
       'execution.started',
       { executionId: string; origin?: string; logicalTurn?: number; phase?: string; requestId?: string }
     >
+  | EventOf<'tree.changed', Tree>
+  | EventOf<'branch.named', { turnId: string; name: string }>
+  | EventOf<'message.revised', { message: Message }>
   | EventOf<'narrative.completed', { message: Message }>
   | EventOf<'message.appended', { message: Message }>
   | EventOf<'interaction.requested', { messageId: string; interaction: Interaction; message?: Message }>
@@ -335,7 +354,7 @@ export type CommittedEvent =
         abortReason?: string;
         draft?: { text: string };
         retry?: RetryCommand;
-        input?: { text: string };
+        input?: { text: string; message?: Message };
       }
     >;
 

@@ -1,6 +1,7 @@
 import type { CommittedEvent, Execution, Message, PluginData, PluginDataChange } from '../protocol/types';
 import { answer, attachBlock, attachInteraction, supersede, upsert } from './messages';
 import type { Book, SessionState, Work } from './state';
+import { grow, rename } from './tree';
 import { withdraw } from './work';
 
 const ENDED_KEPT = 8;
@@ -31,6 +32,17 @@ export function applyEvent(state: SessionState, event: CommittedEvent, seq: numb
     case 'execution.started':
       return started(state, book, event);
 
+    case 'tree.changed':
+      return { ...state, book: { ...book, tree: grow(book.tree, event.payload) } };
+
+    case 'branch.named': {
+      const { turnId, name } = event.payload;
+      return { ...state, book: { ...book, tree: rename(book.tree, turnId, name) } };
+    }
+
+    case 'message.revised':
+      return messages(upsert(book.messages, event.payload.message));
+
     case 'narrative.completed':
     case 'message.appended': {
       const { message } = event.payload;
@@ -40,7 +52,7 @@ export function applyEvent(state: SessionState, event: CommittedEvent, seq: numb
       return {
         ...messages(upsert(book.messages, message)),
         work: replaces ? withdraw(state.work, message.runtimeId) : state.work,
-        pending: state.pending.filter((p) => !isCopy(p.message, message)),
+        pending: state.pending.filter((p) => p.message.id !== message.id),
       };
     }
 
@@ -90,16 +102,6 @@ export function applyEvent(state: SessionState, event: CommittedEvent, seq: numb
     case 'event.emitted':
       return state;
   }
-}
-
-/** The id given to a running turn's line when only its text is known (`Execution.input` of a view). */
-export const PENDING_ID = 'pending:';
-
-function isCopy(pending: Message, message: Message): boolean {
-  if (pending.id === message.id) return true;
-  return (
-    pending.id.startsWith(PENDING_ID) && message.source === 'player' && pending.turnId === message.turnId
-  );
 }
 
 type Of<T extends CommittedEvent['type']> = Extract<CommittedEvent, { type: T }>;

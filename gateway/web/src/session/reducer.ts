@@ -11,7 +11,7 @@ import type {
   View,
   Welcome,
 } from '../protocol/types';
-import { applyEvent, PENDING_ID, STOPPED } from './apply';
+import { applyEvent, STOPPED } from './apply';
 import { prepend } from './messages';
 import { isBusy, workFrom, type Book, type Notice, type Outgoing, type SessionState } from './state';
 import { progress } from './work';
@@ -123,6 +123,7 @@ function fresh(state: SessionState, welcome: Welcome, view: View): SessionState 
     characterSchema: view.characterSchema,
     seats: view.seats,
     pluginData: view.pluginData,
+    tree: view.tree,
     execution: view.execution,
     offline: view.offline,
   };
@@ -167,20 +168,10 @@ function withOlder(
 
 /** A view shows history only; the line of the turn that is running is told by its execution. */
 function pendingFrom(view: View): SessionState['pending'] {
-  const { state, input, requestId, turnId, startedAt } = view.execution;
-  if (state !== 'running' || input === undefined || input.text === '') return [];
-  const id = `${PENDING_ID}${requestId ?? turnId ?? ''}`;
-  const shown = view.messages.some((m) => m.source === 'player' && m.turnId === turnId);
-  if (turnId !== undefined && shown) return [];
-  const message: Message = {
-    id,
-    turnId: turnId ?? '',
-    seq: view.seq,
-    role: 'user',
-    source: 'player',
-    text: input.text,
-    createdAt: startedAt ?? '',
-  };
+  const { state, input, requestId } = view.execution;
+  const message = input?.message;
+  if (state !== 'running' || message === undefined || view.messages.some((m) => m.id === message.id))
+    return [];
   return [{ message, ...(requestId !== undefined && { requestId }) }];
 }
 

@@ -9,6 +9,7 @@ import type {
   Seat,
   Session,
   Step,
+  Tree,
   WorldSummary,
 } from '../protocol/types';
 
@@ -31,6 +32,7 @@ export interface Book {
   characterSchema: unknown;
   seats: Seat[];
   pluginData: PluginData;
+  tree: Tree;
   execution: Execution;
   offline: boolean;
 }

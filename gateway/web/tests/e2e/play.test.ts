@@ -1,29 +1,23 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Browser } from '../browser/browser';
-import { MockServer } from '../mock/server';
 
 /**
- * One reader's whole evening, against the server at COVEL_URL (without one: against the mock).
+ * One reader's whole evening, against the server at COVEL_URL (`make test-e2e` starts one).
  * Everything is found by role and label, so that it plays in any world, with any model.
  */
 
 const TURN = { timeout: 90_000, interval: 100 };
-let mock: MockServer | undefined;
 let browser: Browser;
 let url: string;
 
 beforeAll(async () => {
   url = process.env['COVEL_URL'] ?? '';
-  if (url === '') {
-    mock = await new MockServer().start();
-    url = mock.url;
-  }
+  if (url === '') throw new Error('COVEL_URL names no server; run make test-e2e');
   browser = await Browser.open();
 });
 afterAll(async () => {
   await browser.close();
-  await mock?.stop();
 });
 
 const story = (page: Page): Locator => page.getByRole('region', { name: 'Story' });
@@ -101,6 +95,24 @@ describe.sequential('an evening', () => {
     await expect.poll(() => text(page), TURN).toEqual(before);
   });
 
+  it('goes back and forth: a page is taken back, laid open again, told anew', async () => {
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+    const whole = await text(page);
+    await press('Take it back');
+    await expect.poll(() => text(page), TURN).toEqual(whole.slice(0, -2));
+    await press('Lay it open again');
+    await expect.poll(() => text(page), TURN).toEqual(whole);
+    await press('Tell it anew');
+    await page.getByText('Version 2 of 2').waitFor(TURN);
+    await settled(page);
+    const anew = await text(page);
+    expect(anew.slice(0, -1)).toEqual(whole.slice(0, -1));
+    await press('Version before');
+    await expect.poll(() => text(page), TURN).toEqual(whole);
+    await press('Version after');
+    await expect.poll(() => text(page), TURN).toEqual(anew);
+  });
+
   it('is on the shelf to go on with', async () => {
     const address = page.url();
     await page.getByRole('link', { name: 'All stories' }).click();
@@ -116,9 +128,13 @@ describe.sequential('an evening', () => {
     const line = 'I wait and count to ten.';
     await send(page, line);
     await story(other).getByText(line, { exact: true }).waitFor();
-    const streaming = story(other).locator('article[aria-busy=true]').filter({ hasText: /\S/ });
-    await streaming.waitFor(TURN);
-    const begun = (await streaming.innerText()).trim().slice(0, 8);
+    // Asked and read in one go, in the page: a moment later it may be committed.
+    const streaming = await other.waitForFunction(
+      () => document.querySelector<HTMLElement>('article[aria-busy=true]')?.innerText.trim().slice(0, 8),
+      undefined,
+      { timeout: TURN.timeout },
+    );
+    const begun = (await streaming.jsonValue()) ?? '';
     await settled(page);
     await settled(other);
     expect((await text(other)).join('\n')).toContain(begun);

@@ -302,6 +302,7 @@ export class MockSession {
         ],
       },
       seats: [],
+      tree: { head: '', turns: [] },
       pluginData: this.pluginData,
       execution: this.execution,
       offline: this.server.offline,
@@ -472,7 +473,7 @@ export class MockSession {
       requestId,
       turnId: `t${String(this.turn)}`,
       startedAt: new Date().toISOString(),
-      ...(line && { input: { text: line.text } }),
+      ...(line && { input: { text: line.text, message: line } }),
     };
     const events: CommittedEvent[] = [
       {
@@ -761,7 +762,7 @@ export class MockSession {
       ...(error !== undefined && { error }),
       ...(abortReason !== undefined && { abortReason }),
       ...(draft !== '' && { draft: { text: draft } }),
-      ...(line && { input: { text: line.text } }),
+      ...(line && { input: { text: line.text, message: line } }),
       retry: { type: line ? ('retry_turn' as const) : ('start_session' as const), payload: {} },
     };
     this.execution = { state: 'failed', requestId, ...rest };

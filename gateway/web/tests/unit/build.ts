@@ -77,6 +77,7 @@ export function view(more: Partial<View> = {}): View {
     characters: [],
     characterSchema: null,
     seats: [],
+    tree: { head: '', turns: [] },
     pluginData: {},
     execution: { state: 'idle' },
     offline: false,

@@ -159,7 +159,7 @@ export class ModelServer {
       turnId: executionId,
       startedAt: '2026-01-01T00:00:00Z',
       origin: 'player',
-      input: { text: next.text },
+      input: { text: next.text, message: line },
     };
     this.append(2, events);
     const entry = this.seen.get(next.requestId);

@@ -456,11 +456,16 @@ describe('the place in the stream', () => {
   it('shows the line of a running turn after a reload, once', () => {
     let s = greeted(
       view({
-        execution: { state: 'running', requestId: 'r1', turnId: 't1', input: { text: 'I wait' } },
+        execution: {
+          state: 'running',
+          requestId: 'r1',
+          turnId: 't1',
+          input: { text: 'I wait', message: playerLine('p1', 11, 'I wait', { characterName: '陆青云' }) },
+        },
         running: { executionId: 'x1', n: 3, text: 'You', textRuntimeId: 'narrator', steps: [] },
       }),
     );
-    expect(s.pending.map((p) => p.message.text)).toEqual(['I wait']);
+    expect(s.pending.map((p) => p.message.characterName)).toEqual(['陆青云']);
     expect(streamed(s)).toBe('You');
     s = feed(
       s,
