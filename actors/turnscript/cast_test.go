@@ -24,6 +24,7 @@ type cast struct {
 	requests   map[string][]model.Request
 	saw        []string // what plugin code wrote down
 	gates      map[string]*gate
+	capacity   map[string]model.Capacity // by slot, "" of all others
 }
 
 // direction is what a role does the next time it is called, or each time.
@@ -43,7 +44,17 @@ type gate struct {
 }
 
 func newCast() *cast {
-	return &cast{roles: map[string]bool{}, directions: map[string][]*direction{}, requests: map[string][]model.Request{}, gates: map[string]*gate{}}
+	return &cast{roles: map[string]bool{}, directions: map[string][]*direction{}, requests: map[string][]model.Request{}, gates: map[string]*gate{}, capacity: map[string]model.Capacity{}}
+}
+
+// Capacity implements model.Sized: what the script says the models can take.
+func (c *cast) Capacity(slot string) model.Capacity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own, ok := c.capacity[slot]; ok {
+		return own
+	}
+	return c.capacity[""]
 }
 
 // Generate implements model.Provider: the next reply of the runtime, else a page or a line of the bundled game.

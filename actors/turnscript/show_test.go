@@ -18,7 +18,8 @@ var sights map[string]func(st *stage, rest string)
 
 func init() {
 	sights = map[string]func(*stage, string){
-		"request":     showRequest,
+		"request":     func(st *stage, rest string) { showRequest(st, rest, false) },
+		"prompt":      func(st *stage, rest string) { showRequest(st, rest, true) },
 		"requests":    func(st *stage, rest string) { st.story.note("%s asked %d times", rest, len(st.cast.asked(rest))) },
 		"session":     showSession,
 		"story":       showStory,
@@ -40,7 +41,16 @@ func show(st *stage, l line) {
 	sight(st, rest)
 }
 
-func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " / ") }
+// longest is how much of a text stands in a transcript; of more its two ends do.
+const longest = 160
+
+func oneLine(s string) string {
+	s = strings.ReplaceAll(s, "\n", " / ")
+	if r := []rune(s); len(r) > longest {
+		s = fmt.Sprintf("%s …(%d)… %s", string(r[:longest/3]), len(r), string(r[len(r)-longest/8:]))
+	}
+	return s
+}
 
 func (c *cast) asked(runtime string) []model.Request {
 	c.mu.Lock()
@@ -48,18 +58,21 @@ func (c *cast) asked(runtime string) []model.Request {
 	return c.requests[runtime]
 }
 
-// showRequest: the newest request of a runtime, without its system prompt.
-func showRequest(st *stage, rest string) {
+// showRequest: the newest request of a runtime, with its system messages or without.
+func showRequest(st *stage, rest string, whole bool) {
 	all := st.cast.asked(rest)
 	if len(all) == 0 {
 		st.story.note("%s asked nothing", rest)
 		return
 	}
 	for _, m := range all[len(all)-1].Messages {
-		if m.Role == model.System {
+		if m.Role == model.System && !whole {
 			continue
 		}
 		text := oneLine(m.Content)
+		if m.Role == model.System {
+			text = strings.ReplaceAll(m.Content, "\n", " / ")
+		}
 		for _, call := range m.ToolCalls {
 			text = strings.TrimSpace(text + " calls " + call.Name + " " + call.Arguments)
 		}
@@ -180,7 +193,7 @@ func showSuspensions(st *stage, _ string) {
 }
 
 // told are the members of a trace payload that a transcript shows, in this order.
-var told = []string{"step", "toolName", "hookName", "event", "topic", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "finishReason", "waitMs", "kind", "errorKind", "code", "error"}
+var told = []string{"step", "toolName", "hookName", "event", "topic", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messages", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error"}
 
 // showTrace: the entries since the last time, all or those whose type begins with one of the words.
 func showTrace(st *stage, rest string) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	tracememory "github.com/covel/covel/events/trace/memory"
 	"github.com/covel/covel/kernel/allowance"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/bundled"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
@@ -166,6 +168,10 @@ func (st *stage) load(version string) *registry.Generation {
 	}
 	var sources []registry.Source
 	for _, id := range sortedKeys(files) {
+		if i := slices.IndexFunc(bundled.All(), func(p bundled.Plugin) bool { return p.ID == id }); i >= 0 && files[id][asBundled] != nil {
+			sources = append(sources, registry.Bundled(id, bundled.All()[i].Package))
+			continue
+		}
 		register, err := st.cast.register(id, files[id])
 		st.must(err)
 		sources = append(sources, registry.Source{ID: id, FS: fs.FS(files[id]), Register: register})
@@ -179,6 +185,9 @@ func (st *stage) load(version string) *registry.Generation {
 	}
 	return gen
 }
+
+// asBundled is a file that says: the plugin of this id that is bundled with the program plays itself.
+const asBundled = "BUNDLED"
 
 const teller = `---
 description: Tells the story.

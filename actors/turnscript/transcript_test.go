@@ -192,7 +192,7 @@ func value(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
 		}
 		return fmt.Sprintf("(%d bytes)", len(v.Bytes()))
 	case protoreflect.StringKind:
-		s := strings.ReplaceAll(v.String(), "\n", " / ")
+		s := oneLine(v.String())
 		if strings.ContainsAny(s, " ") {
 			return "“" + s + "”"
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/model"
 )
 
 // verb is a command of the language. docs/turn-scripts.md lists them all; a test holds the two together.
@@ -47,6 +48,7 @@ func init() {
 		"install":     {"install VERSION", install},
 		"store":       {"store fails|loses acknowledgement|loses append|delays DURATION [N times|always] [at TYPE], store recovers", store},
 		"allow":       {"allow [session] ALLOWANCE=N …", allow},
+		"window":      {"window [SLOT] TOKENS", window},
 		"credentials": {"credentials SLOT missing|present", credentials},
 		"mark":        {"mark NAME", func(st *stage, l line) { st.marks[l.rest] = st.seen }},
 		"expect":      {"expect WORDS, expect no WORDS, or one indented line per thing that has to come", expect},
@@ -186,6 +188,21 @@ func store(st *stage, l line) {
 		st.badly()
 	}
 	st.disk.breaks(f)
+}
+
+// window says how much the model of a slot, or of all others, takes: request and answer together.
+func window(st *stage, l line) {
+	slot, tokens := "", l.rest
+	if a, b, ok := strings.Cut(l.rest, " "); ok {
+		slot, tokens = a, b
+	}
+	n, err := strconv.Atoi(tokens)
+	if err != nil || n < 0 {
+		st.badly()
+	}
+	st.cast.mu.Lock()
+	defer st.cast.mu.Unlock()
+	st.cast.capacity[slot] = model.Capacity{ContextWindow: n}
 }
 
 func credentials(st *stage, l line) {
