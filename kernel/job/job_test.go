@@ -81,11 +81,12 @@ func TestNext(t *testing.T) {
 				s.Session.Status = c.status
 			}
 			ready := func(slot string) bool { return slot != "keyless" }
-			q := Next(s, at, ready)
+			nobody := func(string) bool { return false }
+			q := Next(s, at, ready, nobody)
 			if ids(q.Start) != c.start || ids(q.Blocked) != c.blocked {
 				t.Errorf("start %q, blocked %q; want %q, %q", ids(q.Start), ids(q.Blocked), c.start, c.blocked)
 			}
-			if wait, skip := Awaited(s, at, ready); ids(wait) != c.wait || ids(skip) != c.skip {
+			if wait, skip := Awaited(s, at, ready, nobody); ids(wait) != c.wait || ids(skip) != c.skip {
 				t.Errorf("wait %q, skip %q; want %q, %q", ids(wait), ids(skip), c.wait, c.skip)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 func (s *step) submit(cmd Command) {
 	cmd = s.withSeat(cmd)
 	if s.draining || s.Phase == Stopped {
-		s.refuse(cmd, "server_shutting_down", "the server is shutting down; send the request again when it is back")
+		s.reply(cmd.Tokens, Answer{Status: Refused, Refusal: gone})
 		return
 	}
 	if s.Phase == Recovering || s.Phase == Uncertain {
@@ -95,6 +95,10 @@ func (s *step) startNext() {
 	if s.known(&cmd) || s.conflicts(&cmd) { // accepted while it waited, or not looked at before
 		return
 	}
+	if cmd.stopped {
+		s.refuse(cmd, AbortPlayer, "stopped before it began")
+		return
+	}
 	resolved, refusal := Check(s.Hot, cmd)
 	if refusal == nil && s.Hot.Session.Open != nil { // its owner lives elsewhere
 		refusal = &Refusal{Code: "busy", Message: "a turn of this session is running elsewhere; try again shortly"}
@@ -111,9 +115,11 @@ func (s *step) startNext() {
 	}
 }
 
-// settled ends the settling of the current command.
+// settled ends the settling of the current command. What was asked before the command began to wait anew, or is told once
+// more while its acceptance is appended, is out of date.
 func (s *step) settled(in Settled) {
-	if s.Phase == Settling && s.Current != nil && s.Current.ExecutionID == in.ExecutionID && s.ready == nil {
+	asked := s.at() == Settling && s.Current != nil && !s.waits && !s.accepting()
+	if asked && s.Current.ExecutionID == in.ExecutionID && s.ready == nil {
 		s.ready = &in
 	}
 }

@@ -80,7 +80,7 @@ func (s *step) closeDead() {
 // change appends a session-scope change, at once if no append is in flight.
 func (s *step) change(c Change) {
 	if s.Phase == Stopped || s.draining {
-		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: &Refusal{Code: "server_shutting_down", Message: "the server is shutting down"}})
+		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: gone})
 		return
 	}
 	s.Changes = append(s.Changes[:len(s.Changes):len(s.Changes)], c)
@@ -187,16 +187,37 @@ func (s *step) stop(token uint64) {
 			s.Stop = AbortPlayer
 			s.do(CancelTurn{s.Execution, AbortPlayer})
 		}
-	case s.Execution != "" || s.goesOn() || (s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendOpen)):
+	case s.InFlight != nil && s.InFlight.Kind == AppendAccept: // remembered with the command: the append decides whether it begins
+		stopped := *s.Current
+		stopped.stopped = true
+		s.Current = &stopped
+	case s.Execution != "" || s.goesOn() || s.InFlight != nil && s.InFlight.Kind == AppendOpen:
 		s.Stop = AbortPlayer // remembered: the append decides
-	case s.Phase == Settling && s.Current != nil && s.Current.gathered == nil && !s.accepting():
+	case s.at() == Settling && s.Current != nil && s.Current.gathered == nil && !s.accepting():
 		s.refuse(*s.Current, AbortPlayer, "stopped before it began")
-		s.Current, s.ready = nil, nil
-		s.Phase = Idle
+		s.settleNoMore(Idle)
 	default:
 		ok = Answer{Status: Refused, Refusal: &Refusal{Code: "no_running_turn", Message: "there is no turn to stop"}}
 	}
 	s.reply([]uint64{token}, ok)
+}
+
+// at is the phase, also while the outcome of an append is not known.
+func (s *step) at() Phase {
+	if s.Phase == Uncertain {
+		return s.resume
+	}
+	return s.Phase
+}
+
+// settleNoMore drops the current command, which was answered, while it is settled.
+func (s *step) settleNoMore(to Phase) {
+	s.Current, s.ready = nil, nil
+	if s.Phase == Uncertain {
+		s.resume = to
+		return
+	}
+	s.Phase = to
 }
 
 // append starts an append of events outside of or at the start of an execution.
@@ -210,11 +231,14 @@ func (s *step) append(kind AppendKind, key string, msgs ...proto.Message) {
 }
 
 // appendFacts encodes facts and starts the append. Ids follow from what the append is for, so that a repeat is the same
-// append; the ordinal keeps the start and the end of one execution apart.
+// append; the ordinal keeps the start of one execution, its end, and the end another gave it apart.
 func (s *step) appendFacts(kind AppendKind, key string, exec projections.Execution, facts []commit.Fact) {
 	ordinal := 0
-	if kind == AppendCommit || kind == AppendClose {
+	switch kind {
+	case AppendCommit:
 		ordinal = 1
+	case AppendClose: // its owner may live after all, and must not take this end for its own
+		ordinal = 3
 	}
 	s.appendAs(kind, key, ordinal, exec, facts)
 }

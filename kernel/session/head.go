@@ -182,6 +182,9 @@ func (s *step) left() []commit.Fact {
 		s.halt(j.ID, job.HaltCancelled)
 		facts = append(facts, commit.Fact{Message: &eventsv1.JobCancelled{JobId: j.ID}, PluginID: j.PluginID})
 	}
+	for i := range facts { // also where the append starts another take: it is no part of that
+		facts[i].AtOnce = true
+	}
 	return facts
 }
 

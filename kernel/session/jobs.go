@@ -101,13 +101,24 @@ func (s *step) jobsFree() bool {
 
 // jobGranted claims the job the place is for. It starts once the log knows.
 func (s *step) jobGranted(id string) {
-	startable := slices.ContainsFunc(job.Next(s.Hot, s.env.Now, s.env.ready).Start, func(j projections.Job) bool { return j.ID == id })
-	if _, busy := s.live(id); busy || !startable || s.draining || !s.jobsFree() {
+	if _, busy := s.live(id); busy || !s.startable(id) || s.draining || !s.jobsFree() {
 		s.wanted = nil
 		s.do(ReleaseJob{id})
 		return
 	}
 	s.setLive(id, LiveJob{Live: job.Claim(s.env.FreshID)})
+}
+
+// startable says whether a job may be the next, beside all that are in progress here or in the log.
+func (s *step) startable(id string) bool {
+	others := func(other string) bool { return other != id && s.atWork(other) }
+	next := job.Next(s.Hot, s.env.Now, s.env.ready, others)
+	return slices.ContainsFunc(next.Start, func(j projections.Job) bool { return j.ID == id })
+}
+
+func (s *step) atWork(id string) bool {
+	_, busy := s.live(id)
+	return busy
 }
 
 // jobEnded takes the outcome of a job's execution; false when it is not one. What ran in vain is not committed later.
@@ -215,9 +226,7 @@ func (s *step) verdict(j projections.Job) proto.Message {
 func (s *step) startJob(id string, l LiveJob) {
 	j, ok := s.Hot.Jobs.Find(id)
 	if !ok || j.Status != projections.JobQueued || l.Halt != "" || s.draining || job.QueueExpired(j, s.env.Now) {
-		s.dropLive(id)
-		s.wanted = nil
-		s.do(ReleaseJob{id})
+		s.letGo(id)
 		return
 	}
 	exec := projections.Execution{LogicalTurn: j.LogicalTurn}
@@ -225,9 +234,20 @@ func (s *step) startJob(id string, l LiveJob) {
 		s.appendJob(j, JobAppend{ID: id}, l.ExecutionID, 0, exec, []commit.Fact{{Message: &eventsv1.JobStale{JobId: id, Reason: reason}}})
 		return
 	}
+	if !s.startable(id) { // another of its runtime was started elsewhere, or its model cannot be used any more
+		s.letGo(id)
+		return
+	}
 	s.appendJob(j, JobAppend{ID: id, Start: true}, l.ExecutionID, 0, exec, []commit.Fact{{Message: &eventsv1.JobStarted{
 		JobId: id, Node: s.Self.Node, Activation: s.Self.Activation, Attempt: j.Attempt + 1, ExecutionId: l.ExecutionID,
 	}}})
+}
+
+// letGo gives a claimed job and its place up.
+func (s *step) letGo(id string) {
+	s.dropLive(id)
+	s.wanted = nil
+	s.do(ReleaseJob{id})
 }
 
 // endJob commits what a job gave, or writes why it is not committed.
@@ -343,11 +363,7 @@ func (s *step) jobsUnderWay() bool { return s.awake && len(s.Jobs) > 0 }
 func (s *step) offerJobs() {
 	var ids []string
 	if s.jobsFree() && !s.draining {
-		for _, j := range job.Next(s.Hot, s.env.Now, s.env.ready).Start {
-			if _, busy := s.live(j.ID); !busy {
-				ids = append(ids, j.ID)
-			}
-		}
+		ids = idsOf(job.Next(s.Hot, s.env.Now, s.env.ready, s.atWork).Start)
 	}
 	if !slices.Equal(ids, s.wanted) {
 		s.wanted = ids

@@ -28,7 +28,7 @@ func (s *step) barrierPassed(key string) bool {
 	if len(b.timedOut) > 0 {
 		return true
 	}
-	wait, skip := job.Awaited(s.Hot, s.env.Now, s.env.ready)
+	wait, skip := job.Awaited(s.Hot, s.env.Now, s.env.ready, s.atWork)
 	b.skipped, b.over = idsOf(skip), len(wait) == 0
 	if !b.over {
 		if b.until.IsZero() {

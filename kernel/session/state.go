@@ -67,6 +67,9 @@ type State struct {
 	barrier     *barrier        // of the execution that is about to start
 	waits       bool            // Current waits at the barrier
 
+	// told: those who follow know already that what they have is no prefix of the stream any more.
+	told bool
+
 	// OwnerAlive: the open execution belongs to another activation that still lives; it is left alone.
 	OwnerAlive bool
 	// closeOpen: close what a dead owner left open even if no command waits for it.
@@ -103,6 +106,7 @@ type Command struct {
 	Text      string // revise_message, name_turn
 
 	admitted bool                     // Base was held against the head
+	stopped  bool                     // the player stopped it before it began
 	gathered []projections.Submission // of a turn that begins with what several seats want, in seat order
 }
 

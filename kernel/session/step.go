@@ -106,13 +106,13 @@ func (s *step) pump() {
 			if !s.advance() {
 				return
 			}
+		case s.dead() && (s.closeOpen || len(s.Queue) > 0): // also on the way out: a job that has returned waits for it
+			s.closeDead()
 		case s.draining && s.jobsUnderWay():
 			return
 		case s.draining:
 			s.leave()
 			return
-		case s.dead() && (s.closeOpen || len(s.Queue) > 0):
-			s.closeDead()
 		case s.leftOff() && (s.closeOpen || len(s.Queue) > 0):
 			s.stopAdvance(AbortInterrupted)
 		case s.expired():
@@ -138,7 +138,13 @@ func (s *step) quiet() bool {
 	return s.Phase == Idle && len(s.Hot.Jobs.Open()) == 0 && len(s.Jobs) == 0 && s.InFlight == nil && s.Current == nil && s.Execution == "" && len(s.Changes) == 0 && !s.goesOn()
 }
 
+// leave ends the activation; nobody is left without an answer.
 func (s *step) leave() {
+	s.dismiss(gone)
+	for _, c := range s.Changes {
+		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: gone})
+	}
+	s.Changes = nil
 	if s.Hot.Version > 0 {
 		s.do(SaveSnapshot{s.Hot})
 	}
@@ -151,7 +157,13 @@ func (s *step) recovered(in Recovered) {
 	if s.Phase != Recovering || s.InFlight != nil {
 		return
 	}
-	s.Hot = in.State
+	if s.Hot.Version > 0 && s.Hot.Version != in.State.Version && !s.told { // another wrote while the log was read
+		s.do(Reset{"wrong-version"})
+	}
+	s.Hot, s.told = in.State, false
+	if s.draining { // what an append gave back is not begun any more
+		s.dismiss(gone)
+	}
 	s.OwnerAlive = in.OwnerAlive
 	s.jobsRecovered(in)
 	s.closeOpen = s.closeOpen && (s.dead() || s.leftOff())
@@ -170,6 +182,8 @@ func (s *step) recovered(in Recovered) {
 		} else {
 			s.Stop = AbortLost
 		}
+	} else if !s.goesOn() { // what was to be stopped does not come
+		s.Stop = ""
 	}
 	s.Phase = Idle
 	if s.draining {
@@ -213,6 +227,9 @@ func (s *step) appended(in AppendDone) {
 		cmd := s.Current
 		s.Current = nil
 		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: cmd.ExecutionID})
+		if cmd.stopped {
+			s.Stop = AbortPlayer
+		}
 		s.startTurn()
 	case AppendHead, AppendGather:
 		if cmd := s.Current; cmd != nil {
@@ -249,16 +266,15 @@ func (s *step) lost() {
 	}
 	lost := *s.InFlight
 	s.InFlight = nil
+	s.requeue() // also a command that was being settled while something else was appended
 	switch lost.Kind {
-	case AppendAccept, AppendHead, AppendGather:
-		s.requeue()
 	case AppendChange:
 		s.Changes = append([]Change{*lost.Change}, s.Changes...)
 	case AppendJob:
 		s.jobUndone(*lost.Job)
-	case AppendOpen, AppendCommit, AppendClose: // decided anew from what the refold finds
+	case AppendAccept, AppendHead, AppendGather, AppendExpire, AppendOpen, AppendCommit, AppendClose: // decided anew from what the refold finds
 	}
-	s.Phase = Recovering
+	s.Phase, s.told = Recovering, true
 	s.do(Reset{"wrong-version"}, Refold{})
 }
 
@@ -270,7 +286,7 @@ func (s *step) foreign() {
 	if s.Current != nil {
 		s.requeue()
 	}
-	s.Phase = Recovering
+	s.Phase, s.told = Recovering, true
 	s.do(Reset{"wrong-version"}, Refold{})
 }
 
@@ -335,12 +351,9 @@ func (s *step) refused(message string) {
 	case AppendCommit:
 		s.Execution, s.Ended, s.Stop = "", nil, ""
 		s.do(Reset{"log-refused"})
-	case AppendClose:
-		s.closeOpen = false
-		for _, c := range s.Queue {
-			s.reply(c.Tokens, Answer{Status: Refused, Refusal: refusal})
-		}
-		s.Queue = nil
+	case AppendClose: // tried again when somebody asks for something
+		s.closeOpen, s.awake = false, false
+		s.dismiss(refusal)
 	}
 	s.Phase = Idle
 	if s.draining {
@@ -353,16 +366,11 @@ func (s *step) drain() {
 		return
 	}
 	s.draining = true
-	gone := &Refusal{Code: "server_shutting_down", Message: "the server is shutting down; send the request again when it is back"}
-	for _, c := range s.Queue {
-		s.reply(c.Tokens, Answer{Status: Refused, Refusal: gone})
-	}
-	s.Queue = nil
+	s.dismiss(gone)
 	s.haltJobs(job.HaltShutdown)
-	if s.Phase == Settling && s.Current != nil && !s.accepting() {
+	if s.at() == Settling && s.Current != nil && !s.accepting() {
 		s.reply(s.Current.Tokens, Answer{Status: Refused, Refusal: gone})
-		s.Current, s.ready = nil, nil
-		s.Phase = Draining
+		s.settleNoMore(Draining)
 	}
 	if s.Execution != "" && s.Ended == nil && s.Stop == "" {
 		s.Stop = AbortShutdown
@@ -379,6 +387,18 @@ func (s *step) drain() {
 // accepting says whether what the current command comes to is being appended.
 func (s *step) accepting() bool {
 	return s.InFlight != nil && (s.InFlight.Kind == AppendAccept || s.InFlight.Kind == AppendHead || s.InFlight.Kind == AppendGather)
+}
+
+var gone = &Refusal{Code: "server_shutting_down", Message: "the server is shutting down; send the request again when it is back"}
+
+// dismiss refuses what waits in the queue. What the log has accepted already gets that answer instead.
+func (s *step) dismiss(refusal *Refusal) {
+	for _, c := range s.Queue {
+		if c = s.withSeat(c); !s.known(&c) {
+			s.reply(c.Tokens, Answer{Status: Refused, Refusal: refusal})
+		}
+	}
+	s.Queue = nil
 }
 
 func (s *step) reply(tokens []uint64, a Answer) {
