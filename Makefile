@@ -27,6 +27,11 @@ ARGS ?=
 PKG ?= ./...
 RUN ?= .
 FUZZTIME ?= 10s
+# For `make soak`; without FROM it goes on where nobody was: a seed of the moment.
+SOAK ?= 10m
+SEEDS ?=
+SEED ?=
+FROM ?= $(if $(SEEDS)$(SEED),0,$(shell date +%s)000000)
 
 .PHONY: help
 help: ## what there is to make
@@ -63,6 +68,11 @@ test: lint test-go test-web test-browser test-e2e ## everything, as CI does
 .PHONY: test-go
 test-go: need-go need-cc ## Go tests with the race detector (PKG=./kernel/... RUN=TestName)
 	@go test -race -vet=off -timeout 10m -run '$(RUN)' $(PKG)
+
+.PHONY: soak
+soak: need-go ## random lives of sessions, many (SOAK=10m, or SEEDS=100000; FROM=n the first seed; SEED=n one, printed)
+	@$(if $(SEED)$(SEEDS),,SOAK=$(SOAK)) FROM=$(FROM) SEEDS=$(SEEDS) SEED=$(SEED) \
+	  go test ./kernel/session/simulation -run TestLives -count 1 -timeout 0 -v
 
 .PHONY: test-web
 test-web: web ## the client: types, unit tests, size of the bundle

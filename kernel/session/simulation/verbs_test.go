@@ -1,0 +1,304 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/projections"
+)
+
+var lines = []string{"我等。", "Look at the lamp", "龍が来た🐉", "去码头", "ＡＩ"}
+
+// verbs are all that may happen. Each gives a remark on what it came to, "" for nothing.
+var verbs map[string]func(w *world, s step) string
+
+func init() {
+	verbs = map[string]func(w *world, s step) string{
+		// what clients do
+		"say": func(w *world, s step) string {
+			return w.command(s, session.Command{Type: session.SubmitActions, Actions: []projections.Action{{Kind: "say", Text: lines[s.args[1]%5] + fmt.Sprint(w.ids)}}})
+		},
+		"play": func(w *world, s step) string { // a line, and all that comes of it
+			remark := verbs["say"](w, s)
+			w.settle(s.args[2]%2 == 0)
+			return remark
+		},
+		"start": func(w *world, s step) string { return w.command(s, session.Command{Type: session.StartSession}) },
+		"answer": func(w *world, s step) string {
+			q, ok := pick(w.log.top().Interactions.Open(""), s.args[1])
+			if !ok {
+				return ""
+			}
+			ref := q.InteractionRef
+			return w.command(s, session.Command{Type: session.SubmitActions, Actions: []projections.Action{{Interaction: &ref, Fields: projections.RawJSON(`{"characterName":"陆青云"}`)}}})
+		},
+		"retry": func(w *world, s step) string { return w.command(s, session.Command{Type: session.RetryTurn}) },
+		"run": func(w *world, s step) string {
+			return w.command(s, session.Command{Type: session.RunRuntimes, Targets: []projections.Target{{RuntimeID: "dice"}}})
+		},
+		"again": func(w *world, s step) string {
+			latest := w.log.top().Latest
+			r, ok := pick(latest.Runs, s.args[1])
+			if !ok {
+				return ""
+			}
+			return w.command(s, session.Command{Type: session.RunRuntimes, Targets: []projections.Target{{RuntimeID: r.RuntimeID}}, SourceTurnID: latest.TurnID})
+		},
+		"resume": func(w *world, s step) string {
+			id, ok := pick(w.itemIDs(s.args[1]%5 == 0), s.args[1]/5)
+			if !ok {
+				return ""
+			}
+			return w.command(s, session.Command{Type: session.ResumeSuspension, SuspensionID: id, Answer: projections.RawJSON([]string{`"go"`, `"again"`, `"go"`, `"nonsense"`}[s.args[2]%4])})
+		},
+		"abandon": func(w *world, s step) string {
+			id, ok := pick(w.itemIDs(s.args[1]%5 == 0), s.args[1]/5)
+			if !ok {
+				return ""
+			}
+			return w.changeStatus(s, session.Change{Kind: session.AbandonSuspension, SuspensionID: id})
+		},
+		"undo": func(w *world, s step) string { return w.command(s, session.Command{Type: session.MoveHead}) },
+		"move": func(w *world, s step) string {
+			x, ok := pick(w.log.top().Tree.Turns, s.args[1])
+			if !ok {
+				return ""
+			}
+			return w.command(s, session.Command{Type: session.MoveHead, TurnID: x.TurnID})
+		},
+		"regenerate": func(w *world, s step) string {
+			id := ""
+			if x, ok := pick(w.log.top().Tree.OnPath(), s.args[1]); ok && s.args[2]%2 == 0 {
+				id = x.TurnID
+			}
+			return w.command(s, session.Command{Type: session.Regenerate, TurnID: id})
+		},
+		"revise": func(w *world, s step) string {
+			h := w.log.top().History
+			if h.Len() == 0 {
+				return ""
+			}
+			return w.command(s, session.Command{Type: session.ReviseMessage, MessageID: h.At(int(s.args[1]) % h.Len()).ID, Text: []string{"改过的一页。", ""}[s.args[2]%2]})
+		},
+		"name": func(w *world, s step) string {
+			x, ok := pick(w.log.top().Tree.Turns, s.args[1])
+			if !ok {
+				return ""
+			}
+			return w.command(s, session.Command{Type: session.NameTurn, TurnID: x.TurnID, Text: "雨夜"})
+		},
+		"repeat": func(w *world, s step) string {
+			a, ok := pick(w.asks, s.args[1])
+			if !ok || a.cmd == nil {
+				return ""
+			}
+			if s.args[2]%5 == 0 { // the same id for something else
+				other := &ask{cmd: &session.Command{}}
+				*other.cmd = *a.cmd
+				other.cmd.BodyHash = "bb"
+				w.asks = append(w.asks, other)
+				return "with another body: " + w.submit(other, w.shell(s.args[0]))
+			}
+			return w.submit(a, w.shell(s.args[0]))
+		},
+		"stale": func(w *world, s step) string {
+			base := w.log.head() - min(w.log.head(), 1)
+			return w.command(s, session.Command{Type: session.SubmitActions, Base: &base, Actions: []projections.Action{{Kind: "say", Text: "旧"}}})
+		},
+		"stop":    func(w *world, s step) string { return w.stop(s) },
+		"pause":   func(w *world, s step) string { return w.changeStatus(s, session.Change{Kind: session.Pause}) },
+		"unpause": func(w *world, s step) string { return w.changeStatus(s, session.Change{Kind: session.Resume}) },
+		"end": func(w *world, s step) string {
+			if s.args[1]%4 > 0 {
+				return ""
+			}
+			return w.changeStatus(s, session.Change{Kind: session.End})
+		},
+		"setup-retry": func(w *world, s step) string {
+			return w.changeStatus(s, session.Change{Kind: session.SetupRetry, Runtime: []string{"opener", "maker"}[s.args[1]%2]})
+		},
+		"setup-waive": func(w *world, s step) string {
+			return w.changeStatus(s, session.Change{Kind: session.SetupWaive, Runtime: []string{"opener", "maker"}[s.args[1]%2]})
+		},
+		"cancel-job": func(w *world, s step) string {
+			id, ok := pick(w.jobIDs(), s.args[1])
+			if !ok {
+				return ""
+			}
+			return w.changeStatus(s, session.Change{Kind: session.CancelJobChange, JobID: id})
+		},
+		"retry-job": func(w *world, s step) string {
+			id, ok := pick(w.jobIDs(), s.args[1])
+			if !ok {
+				return ""
+			}
+			return w.changeStatus(s, session.Change{Kind: session.RetryJobChange, JobID: id})
+		},
+		"run-job": func(w *world, s step) string {
+			rt, _ := runtimeOf("imager")
+			view := w.log.top().Session
+			q := job.Queued("", job.Manual, rt, view, job.FreezeManual(json.RawMessage(`{}`), nil))
+			w.ids++
+			q.RequestId, q.BodyHash, q.Plugin.Digest = fmt.Sprintf("j%d", w.ids-int(s.args[1]%2)), []byte{0xaa}, w.digest
+			return w.changeStatus(s, session.Change{Kind: session.RunJobChange, SeatID: "seat-1", Run: &session.ManualJob{Queued: q, BodyHash: "aa"}})
+		},
+		// what the world does
+		"deliver": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			f := w.fault
+			k := s.args[1]
+			if s.args[2]%4 > 0 {
+				k = 0 // mostly in order
+			}
+			if n := len(to.ops) + len(to.seen); n > 0 && int(k)%n < len(to.ops) && to.ops[int(k)%n].append != nil {
+				w.fault = noFault
+			} else {
+				f = noFault
+			}
+			return to.deliver(k, f)
+		},
+		"calm": func(w *world, s step) string { w.settle(s.args[0] == 0); return "everything is delivered" },
+		"turn": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil || len(to.turns) == 0 {
+				return ""
+			}
+			return to.turns[int(s.args[1])%len(to.turns)].advance(s.args[1], s.args[2])
+		},
+		"job": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil || len(to.jobs) == 0 {
+				return ""
+			}
+			ids := sortedKeys(to.jobs)
+			return "job " + to.jobs[ids[int(s.args[1])%len(ids)]].advance(s.args[1], s.args[2])
+		},
+		"fault": func(w *world, s step) string {
+			w.fault = fault(1 + s.args[1]%uint32(faults-1))
+			return "the next append: " + []string{"", "is refused", "lands unseen", "is lost", "hangs"}[w.fault]
+		},
+		"zombie": func(w *world, s step) string {
+			if len(w.log.zombies) == 0 {
+				return ""
+			}
+			a := w.log.zombies[0]
+			w.log.zombies = w.log.zombies[1:]
+			if s.args[1]%3 == 0 {
+				return "a hanging append is gone for good"
+			}
+			how, _ := w.append(a)
+			return fmt.Sprintf("a hanging append comes through: %v", how == done)
+		},
+		"crash": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			to.die()
+			return to.name + " dies"
+		},
+		"fuse": func(w *world, s step) string {
+			to := w.shell(s.args[0])
+			to.fuse = 1 + int(s.args[1]%24)
+			return fmt.Sprintf("%s will die %d points from here", to.name, to.fuse)
+		},
+		"wake": func(w *world, s step) string {
+			to := w.shell(s.args[0])
+			to.feed(session.Wake{OwnerAlive: w.ownerAlive(to, to.state.Hot), JobOwnersAlive: w.jobOwners(to, to.state.Hot)})
+			return to.name
+		},
+		"read": func(w *world, s step) string { return w.shell(s.args[0]).name },
+		"idle": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			to.feed(session.IdleTimeout{})
+			return fmt.Sprintf("%s: %s", to.name, to.state.Phase)
+		},
+		"drain": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			to.feed(session.Drain{})
+			return to.name
+		},
+		"tick": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			to.feed(session.Tick{})
+			return to.name
+		},
+		"foreign": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			to.feed(session.Foreign{})
+			return to.name
+		},
+		"late": func(w *world, s step) string {
+			to := w.shells[slot(s.args[0])]
+			if to == nil {
+				return ""
+			}
+			in, ok := pick(to.past, s.args[1])
+			if !ok {
+				return ""
+			}
+			to.feed(in)
+			return fmt.Sprintf("%s hears %T once more", to.name, in)
+		},
+		"time": func(w *world, s step) string { return w.pass(time.Duration(1+s.args[1]%40) * time.Second) },
+		"week": func(w *world, s step) string { return w.pass(8 * 24 * time.Hour) },
+		"lie": func(w *world, s step) string {
+			w.lies = !w.lies
+			return fmt.Sprintf("who lives is told wrongly: %v", w.lies)
+		},
+		"keys": func(w *world, s step) string {
+			w.keyless = !w.keyless
+			return fmt.Sprintf("models cannot be called: %v", w.keyless)
+		},
+		"upgrade": func(w *world, s step) string {
+			w.digest = []string{"d1", "d2"}[s.args[1]%2]
+			return "the plugins' code is " + w.digest
+		},
+		"busy": func(w *world, s step) string {
+			at := slot(s.args[0])
+			var places []job.Place
+			if s.args[1]%2 == 0 {
+				w.pools[at], places = w.pools[at].Want("elsewhere", []string{"x1", "x2", "x3", "x4"})
+			} else {
+				w.pools[at], places = w.pools[at].Forget("elsewhere")
+			}
+			w.grantedElsewhere(at, places)
+			return fmt.Sprintf("%d places of the node are taken", w.pools[at].Running())
+		},
+		"look":   func(w *world, s step) string { w.look(); return "folds are compared" },
+		"forget": func(w *world, s step) string { w.snapshots = nil; return "the snapshots are gone" },
+	}
+}
+
+// grantedElsewhere leaves other sessions what is theirs.
+func (w *world) grantedElsewhere(at int, places []job.Place) {
+	for _, p := range places {
+		if p.Holder != "elsewhere" {
+			w.granted(at, []job.Place{p})
+		}
+	}
+}
+
+func (w *world) pass(d time.Duration) string {
+	w.now = w.now.Add(d)
+	w.timers()
+	return w.now.Format("02 15:04:05")
+}
