@@ -131,6 +131,7 @@ func (s *step) jobEnded(in TurnEnded) bool {
 		l.Live, l.Ended = l.Return(), &in
 		s.setLive(id, l)
 		s.do(ReleaseJob{id})
+		s.awake = true // also where the log has refused a write before: it is tried once more
 		return true
 	}
 	return false
@@ -356,8 +357,15 @@ func (s *step) jobsRecovered(in Recovered) {
 	}
 }
 
-// jobsUnderWay says whether a drain has to wait for a job.
-func (s *step) jobsUnderWay() bool { return s.awake && len(s.Jobs) > 0 }
+// jobsUnderWay says whether a drain has to wait for a job: one whose execution goes on, or whose end can be written.
+func (s *step) jobsUnderWay() bool {
+	for _, l := range s.Jobs {
+		if s.awake || l.Phase == job.Running && l.Ended == nil {
+			return true
+		}
+	}
+	return false
+}
 
 // offerJobs tells the node what may start, and asks to be woken for the next limit.
 func (s *step) offerJobs() {

@@ -423,7 +423,7 @@ func (w *world) ended() {
 			continue
 		}
 		st := s.state
-		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Opening || len(st.Jobs) > 0 || st.Stop != "" {
+		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Working() || len(st.Jobs) > 0 || st.Stop != "" {
 			blame("%s does not come to rest: %s", s.name, w.where())
 		}
 		if st.Hot.Version != w.log.head() {
@@ -465,8 +465,8 @@ func (w *world) where() string {
 	for _, s := range w.shells {
 		if s != nil {
 			st := s.state
-			out += fmt.Sprintf("%s is %s at version %d of %d: %d queued, %d changes, current %v, execution %q, ended %v, opening %v, stop %q, in flight %v, jobs %v, owner alive %v, under way %v; ",
-				s.name, st.Phase, st.Hot.Version, w.log.head(), len(st.Queue), len(st.Changes), st.Current != nil, st.Execution, st.Ended != nil, st.Opening, st.Stop, st.InFlight != nil, st.JobPhases(), st.OwnerAlive, s.ops)
+			out += fmt.Sprintf("%s is %s at version %d of %d: %d queued, %d changes, current %v, execution %q, ended %v, working %v, stop %q, in flight %v, jobs %v, owner alive %v, under way %v; ",
+				s.name, st.Phase, st.Hot.Version, w.log.head(), len(st.Queue), len(st.Changes), st.Current != nil, st.Execution, st.Ended != nil, st.Working(), st.Stop, st.InFlight != nil, st.JobPhases(), st.OwnerAlive, s.ops)
 		}
 	}
 	return out
