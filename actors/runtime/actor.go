@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -58,6 +59,9 @@ type runtime struct {
 	budgetTimer *time.Timer
 	ended       bool
 	deltas      int // pieces of text that were shown
+
+	spending sync.Mutex
+	spent    trace.Usage // of the model calls that have ended
 }
 
 // overdue: plugin code did not come back within its limit, whether it heeds its context or not. What it still returns is

@@ -45,8 +45,8 @@ func (r *runtime) emitEnd(res turn.Result) {
 		Status: string(res.Status), StopReason: res.StopReason, SkipReason: res.SkipReason, Finalizer: res.Finalizer, Error: res.Error,
 		DurationMs: time.Since(r.begun).Milliseconds(), Output: res.Output,
 	}
-	if res.Usage != (turn.Usage{}) {
-		end.Usage = &trace.Usage{InputTokens: res.Usage.InputTokens, OutputTokens: res.Usage.OutputTokens, CachedInputTokens: res.Usage.CachedInputTokens}
+	if total := r.total(); total != (trace.Usage{}) {
+		end.Usage = &total
 	}
 	r.emit(ends[res.Status], end)
 }

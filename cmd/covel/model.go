@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pkg/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/covel/covel/gateway/llm"
@@ -13,6 +14,8 @@ func modelFlags(c *cobra.Command) {
 	c.Flags().String("model", "offline", "who tells the story: offline, openai:MODEL (any OpenAI-compatible server), scripted:FILE, replay:FILE")
 	c.Flags().String("fast-model", "", "who does the small work, such as suggestions (default: the same)")
 	c.Flags().String("model-url", "", "base address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1")
+	c.Flags().String("model-price", "", "what the model's tokens cost per million, for the trace: input=2.5,output=10[,cached-input=1.25]; without it no cost is told")
+	c.Flags().String("fast-model-price", "", "the same for --fast-model")
 	c.Flags().String("record", "", "append every model call to this file, for --model replay:FILE; it holds what players and models write")
 	c.Flags().Duration("pace", 25*time.Millisecond, "how long the offline storyteller waits between pieces of text")
 }
@@ -36,6 +39,10 @@ func modelConfig(c *cobra.Command) (llm.Config, error) {
 		slot, err := llm.ParseModel(text)
 		if err != nil {
 			return cfg, err
+		}
+		price, _ := c.Flags().GetString(flag + "-price")
+		if slot.Price, err = llm.ParsePrice(price); err != nil {
+			return cfg, errors.WithMessagef(err, "--%s-price", flag)
 		}
 		slot.BaseURL, slot.Key, slot.Pace = url, llm.NewSecret(key), pace
 		cfg.Slots[name] = slot

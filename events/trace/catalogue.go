@@ -76,12 +76,31 @@ type TurnEnd struct {
 	Usage      Usage  `json:"usage"`
 }
 
-// Usage is what calls of models took. CostMicros is in millionths of the currency of the prices, nil when a model has none.
+// Usage is what calls of models took. CostMicros is in millionths of the currency of the prices; it is nil when nobody knows
+// the price, which is not the same as 0. Of several calls it is the sum of those whose price is known, and Unpriced counts the
+// others.
 type Usage struct {
 	InputTokens       int    `json:"inputTokens"`
 	OutputTokens      int    `json:"outputTokens"`
 	CachedInputTokens int    `json:"cachedInputTokens,omitempty"`
 	CostMicros        *int64 `json:"costMicros,omitempty"`
+	Unpriced          int    `json:"unpricedCalls,omitempty"`
+}
+
+// Plus adds one call, or several.
+func (u Usage) Plus(v Usage) Usage {
+	u.InputTokens += v.InputTokens
+	u.OutputTokens += v.OutputTokens
+	u.CachedInputTokens += v.CachedInputTokens
+	u.Unpriced += v.Unpriced
+	if v.CostMicros != nil {
+		sum := *v.CostMicros
+		if u.CostMicros != nil {
+			sum += *u.CostMicros
+		}
+		u.CostMicros = &sum
+	}
+	return u
 }
 
 // Runtime is runtime.started.

@@ -3,8 +3,10 @@ package llm
 import (
 	"context"
 	"maps"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +48,7 @@ type Slot struct {
 	Key      Secret        // OpenAI: may be unset for local servers
 	File     string        // Scripted, Replayed: path of the script or the recording
 	Pace     time.Duration // Offline: wait between pieces of text
+	Price    *model.Price  // of the model's tokens; nil when nobody knows
 }
 
 // Info tells which provider answers each configured slot, for people: no address, no key.
@@ -78,6 +81,38 @@ func ParseModel(text string) (Slot, error) {
 	return slot, nil
 }
 
+// ParsePrice reads the form of a price that fits a flag: "input=2.5,output=10" with an optional "cached-input=1.25", each per
+// million tokens. "" is no price.
+func ParsePrice(text string) (*model.Price, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var p model.Price
+	seen := map[string]bool{}
+	for _, part := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil || n < 0 || n > 1e6 || math.IsNaN(n) || seen[name] {
+			return nil, errors.Errorf("price %q: %q is not NAME=NUMBER with each name once", text, part)
+		}
+		seen[name] = true
+		switch name {
+		case "input":
+			p.Input = n
+		case "output":
+			p.Output = n
+		case "cached-input":
+			p.CachedInput = &n
+		default:
+			return nil, errors.Errorf("price %q: %q is none of input, output, cached-input", text, name)
+		}
+	}
+	if !seen["input"] || !seen["output"] {
+		return nil, errors.Errorf("price %q: input and output are both needed, per million tokens", text)
+	}
+	return &p, nil
+}
+
 // Open makes the providers of all slots, each with limits, and those of servers with the process's pool and a cooldown per
 // key; the result routes each request by its Slot. It opens no connection. Close the result when the program ends. Errors
 // name the slot.
@@ -90,7 +125,7 @@ func Open(c Config) (*Slots, Info, error) {
 		return nil, Info{}, errors.Errorf("the slot %q is missing: every other slot falls back to it", StorySlot)
 	}
 	o := opening{limits: c.Limits, pool: NewPool(c.Concurrent), cooldowns: map[string]*Cooldown{}}
-	s := &Slots{byName: map[string]model.Provider{}}
+	s := &Slots{byName: map[string]model.Provider{}, prices: map[string]*model.Price{}}
 	var recording *os.File
 	if c.Record != "" {
 		var err error
@@ -117,6 +152,7 @@ func Open(c Config) (*Slots, Info, error) {
 		if recording != nil {
 			s.byName[name] = NewRecorder(s.byName[name], recording, slot.Key)
 		}
+		s.prices[name] = slot.Price
 		info.Slots[name] = SlotInfo{Provider: slot.Provider, Model: slot.Model}
 	}
 	info.Offline = info.Slots[StorySlot].Provider == Offline
@@ -172,6 +208,7 @@ func (o *opening) wrap(slot Slot, p model.Provider) model.Provider {
 // Slots routes requests by their slot. It implements model.Provider.
 type Slots struct {
 	byName  map[string]model.Provider
+	prices  map[string]*model.Price
 	closers []func()
 }
 
@@ -182,6 +219,14 @@ func (s *Slots) Generate(ctx context.Context, req model.Request, onDelta func(mo
 		p = s.byName[StorySlot]
 	}
 	return p.Generate(ctx, req, onDelta)
+}
+
+// Price implements model.Priced.
+func (s *Slots) Price(slot string) *model.Price {
+	if p, ok := s.prices[slot]; ok {
+		return p
+	}
+	return s.prices[StorySlot]
 }
 
 // Close drops idle connections. Calls in flight go on.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/covel/covel/gateway/llm"
 	"github.com/covel/covel/gateway/llm/storyteller"
 	"github.com/covel/covel/kernel/model"
@@ -180,5 +182,38 @@ func TestConfigPrintsNoKey(t *testing.T) {
 	c := llm.Config{Slots: map[string]llm.Slot{"story": {Provider: llm.OpenAI, Model: "m", Key: llm.NewSecret("sk-0123456789")}}}
 	if shown := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(shown, "0123456789") {
 		t.Errorf("got %s", shown)
+	}
+}
+
+func TestParsePrice(t *testing.T) {
+	cached := 1.25
+	for text, want := range map[string]*model.Price{
+		"":                                      nil,
+		"input=2.5,output=10":                   {Input: 2.5, Output: 10},
+		"output=10,input=2.5,cached-input=1.25": {Input: 2.5, Output: 10, CachedInput: &cached},
+		"input=0,output=0":                      {},
+	} {
+		got, err := llm.ParsePrice(text)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+	}
+	for _, text := range []string{"input=1", "output=1", "input=1,output=x", "input=-1,output=1", "input=1,output=2,tax=3", "input=1,input=1,output=1", "input=1,output=NaN", "5", ","} {
+		if p, err := llm.ParsePrice(text); err == nil {
+			t.Errorf("%q gives %+v", text, p)
+		}
+	}
+}
+
+// A slot that is not configured is answered by story, and costs what story costs.
+func TestPriceOfASlot(t *testing.T) {
+	price := &model.Price{Input: 1, Output: 2}
+	s, _, err := llm.Open(llm.Config{Slots: map[string]llm.Slot{llm.StorySlot: {Price: price}, "fast": {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if model.PriceOf(s, llm.StorySlot) != price || model.PriceOf(s, "image") != price || model.PriceOf(s, "fast") != nil {
+		t.Error("a slot has another slot's price")
 	}
 }
