@@ -129,7 +129,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	f.Hooks = n.hooks(gen, chosen.Active, start.View.Session, pack)
 	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
 	f.Account = n.account(start)
-	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Log)
+	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Trace, n.Log)
 	if f.World, err = extensions.World(ctx, f.World); err != nil {
 		return f, err
 	}

@@ -83,6 +83,9 @@ func (c charged) Generate(ctx context.Context, req model.Request, onDelta func(m
 // Capacity implements model.Sized.
 func (c charged) Capacity(slot string) model.Capacity { return model.CapacityOf(c.Provider, slot) }
 
+// Price implements model.Priced.
+func (c charged) Price(slot string) *model.Price { return model.PriceOf(c.Provider, slot) }
+
 // timeSpent: the time of the execution's allowance is used up while this run goes on.
 type timeSpent struct{ why string }
 

@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/extension"
 	"github.com/covel/covel/kernel/model"
@@ -26,7 +30,9 @@ import (
 type Extensions struct {
 	frozen Frozen
 	model  model.Provider
+	trace  *trace.Writer
 	log    *slog.Logger
+	calls  atomic.Uint64 // traced so far
 
 	mu    sync.Mutex
 	known map[string]*extensionCall
@@ -39,9 +45,9 @@ type extensionCall struct {
 	err    error
 }
 
-// NewExtensions makes the caller of a frozen view. m answers the handlers' own model calls; nil offers none.
-func NewExtensions(f Frozen, m model.Provider, log *slog.Logger) *Extensions {
-	return &Extensions{frozen: f, model: m, log: log, known: map[string]*extensionCall{}}
+// NewExtensions makes the caller of a frozen view. m answers the handlers' own model calls; nil offers none. t may be nil.
+func NewExtensions(f Frozen, m model.Provider, t *trace.Writer, log *slog.Logger) *Extensions {
+	return &Extensions{frozen: f, model: m, trace: t, log: log, known: map[string]*extensionCall{}}
 }
 
 // Call asks the providers of a point. It blocks, at most as long as the point allows for each provider. The error is
@@ -141,7 +147,8 @@ func (e *Extensions) check(p points.Point) func(extension.Provider, json.RawMess
 func (e *Extensions) ask(ctx context.Context, p points.Point, pr registry.Provider, input json.RawMessage) extension.Answer {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	view := e.view(pr)
+	call, began := e.callID(), time.Now()
+	view := e.view(pr, p.ID)
 	answered := make(chan extension.Answer, 1)
 	safego.Go("extension of plugin "+pr.Plugin.Manifest.ID, func() {
 		answer := extension.Answer{Err: errors.New("the handler panicked")}
@@ -152,25 +159,62 @@ func (e *Extensions) ask(ctx context.Context, p points.Point, pr registry.Provid
 		}
 		answer.Err = err
 	})
+	outcome, answer := "success", extension.Answer{}
 	select {
-	case a := <-answered:
-		return a
+	case answer = <-answered:
+		if answer.Err != nil {
+			outcome = "failed"
+		}
 	case <-ctx.Done():
-		return extension.Answer{Err: errors.Errorf("it did not answer within %s", p.Timeout)}
+		outcome, answer.Err = "timeout", errors.Errorf("it did not answer within %s", p.Timeout)
 	}
+	e.trace.Emit(e.scope(pr.Plugin.Manifest.ID), trace.PluginServiceCompleted, trace.Service{
+		CallID: call, ProviderPlugin: pr.Plugin.Manifest.ID, Name: pr.Decl.ID, Contract: p.ID, DurationMs: time.Since(began).Milliseconds(), Outcome: outcome,
+		Extension: map[string]string{"point": p.ID, "id": pr.Decl.ID, "slot": pr.Decl.Slot},
+	})
+	return answer
+}
+
+func (e *Extensions) scope(plugin string) trace.Scope {
+	return trace.Scope{SessionID: e.frozen.State.Session.ID, TurnID: e.frozen.Execution.ID, PluginID: plugin}
+}
+
+// callID names a call in the trace.
+func (e *Extensions) callID() string {
+	return fmt.Sprintf("%s-extension-%d", e.frozen.Execution.ID, e.calls.Add(1))
 }
 
 // view is what the handler gets beside its input: its own plugin's, read only.
-func (e *Extensions) view(pr registry.Provider) *sdk.ExtensionContext {
+func (e *Extensions) view(pr registry.Provider, point string) *sdk.ExtensionContext {
 	f, id := e.frozen, pr.Plugin.Manifest.ID
 	x := &sdk.ExtensionContext{
 		SessionID: f.State.Session.ID, TurnID: f.Execution.ID, PluginID: id, Locale: f.Locale(), Messages: pr.Plugin.Manifest.MessagesIn(f.Locale()),
 		World: world.View(f.State, f.Pack), PluginData: ownData{id, f.State.PluginData}, Settings: f.Pack.PluginSettings[id],
 	}
 	if e.model != nil {
-		x.Gateway = textGateway{model: e.model, subject: id}
+		x.Gateway = textGateway{model: e.model, subject: id, asking: e.asking(point, id)}
 	}
 	return x
+}
+
+// asking tells the trace what a handler asks of a model.
+func (e *Extensions) asking(point, plugin string) func(context.Context, model.Request) (context.Context, func(model.Reply, error), error) {
+	return func(ctx context.Context, req model.Request) (context.Context, func(model.Reply, error), error) {
+		about, began := e.scope(plugin), time.Now()
+		entry := trace.Gateway{CallID: e.callID(), Caller: point, Slot: req.Slot}
+		asked := entry
+		asked.Prompt = req.Messages
+		e.trace.Emit(about, trace.GatewayCalling, asked)
+		return ctx, func(reply model.Reply, err error) {
+			entry.Text, entry.Model, entry.FinishReason = reply.Text, reply.Model, string(reply.FinishReason)
+			entry.Usage, entry.DurationMs = priced(e.model, req.Slot, reply.Usage), time.Since(began).Milliseconds()
+			outcome := trace.GatewayResponded
+			if err != nil {
+				entry.Error, outcome = err.Error(), trace.GatewayFailed
+			}
+			e.trace.Emit(about, outcome, entry)
+		}, nil
+	}
 }
 
 // hiddenPrefix begins the namespaces of hidden world data. What a provider returns reaches the prompt or a client, so that it

@@ -38,11 +38,11 @@ func (r *runtime) emitEnd(res turn.Result) {
 		case sdk.MessageAppend{}.ProposalType():
 			r.emit(trace.MessageCompleted, trace.Message{Content: contentOf(p), Len: len([]rune(contentOf(p)))})
 		case sdk.InteractionRequest{}.ProposalType(), sdk.UIRender{}.ProposalType():
-			r.emit(trace.BlockEmitted, trace.Block{Type: p.Type, Block: p.Payload})
+			r.emit(trace.BlockEmitted, trace.Block{ID: gjson.GetBytes(p.Payload, "interactionId").String(), Type: p.Type, Block: p.Payload})
 		}
 	}
 	end := trace.RuntimeEnd{
-		Status: string(res.Status), StopReason: res.StopReason, SkipReason: res.SkipReason, Finalizer: res.Finalizer, Error: res.Error,
+		Stage: string(res.Stage), Status: string(res.Status), StopReason: res.StopReason, SkipReason: res.SkipReason, Finalizer: res.Finalizer, Error: res.Error,
 		DurationMs: time.Since(r.begun).Milliseconds(), Output: res.Output,
 	}
 	if total := r.total(); total != (trace.Usage{}) {

@@ -170,7 +170,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 				Kind: kind, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
 				Stage: string(e.Result.Stage), Status: string(e.Result.Status), SkipReason: e.Result.SkipReason, Error: e.Result.Error,
 			})
-			t.Trace.Emit(t.scope(e.Result), traced, trace.RuntimeEnd{Status: string(e.Result.Status), StopReason: e.Result.StopReason, SkipReason: e.Result.SkipReason, Error: e.Result.Error})
+			t.Trace.Emit(t.scope(e.Result), traced, trace.RuntimeEnd{Stage: string(e.Result.Stage), Status: string(e.Result.Status), StopReason: e.Result.StopReason, SkipReason: e.Result.SkipReason, Error: e.Result.Error})
 		case kernel.Report:
 			plugin, _, _ := strings.Cut(e.Diagnostic.RuntimeID, "/")
 			t.progress(c, kernelsession.Progress{
@@ -211,7 +211,7 @@ func (t *turn) stopped(c actor.Context, who *actor.PID) {
 			Status: string(kernel.Failed), Error: failure,
 		})
 		t.Trace.Emit(t.scope(kernel.Result{RunID: id, RuntimeID: rt.ID, PluginID: rt.PluginID}), trace.RuntimeFailed,
-			trace.RuntimeEnd{Status: string(kernel.Failed), StopReason: "internal", Error: failure})
+			trace.RuntimeEnd{Stage: string(rt.Schedule.Stage), Status: string(kernel.Failed), StopReason: "internal", Error: failure})
 		t.step(c, kernel.RunEnded{Result: kernel.Result{
 			RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,
 			Contract: rt.IO.OutputContract, Status: kernel.Failed, StopReason: "internal", Error: failure,

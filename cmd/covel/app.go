@@ -15,6 +15,9 @@ import (
 	"github.com/covel/covel/events/memory"
 	"github.com/covel/covel/events/offload"
 	"github.com/covel/covel/events/sqlite"
+	"github.com/covel/covel/events/trace"
+	tracememory "github.com/covel/covel/events/trace/memory"
+	tracefiles "github.com/covel/covel/events/trace/sqlite"
 	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/bundled"
@@ -31,6 +34,8 @@ const readsFile = "read.db"
 type app struct {
 	store   events.Store
 	reads   *readmodels.ReadModels
+	traces  trace.Store
+	trace   *trace.Writer
 	node    *node.Node
 	worlds  *worlds.Library
 	plugins *registry.Generation
@@ -47,6 +52,7 @@ type appConfig struct {
 	instructionLocale string
 	suspensionTTL     time.Duration
 	allowances        allowance.Limits
+	traceDays         int // how many days before today the trace is kept; 0: for ever
 	log               *slog.Logger
 	plugins           []registry.Source // beside the bundled ones and those of the plugins folder
 	// wrapStore, if any, stands between the node and its log, to measure it.
@@ -115,6 +121,10 @@ func openApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	for _, e := range a.plugins.Errors {
 		c.log.Warn("a plugin could not be loaded", "plugin", e.PluginID, "error", e.Err)
 	}
+	if err = a.openTrace(ctx, c); err != nil {
+		_ = a.reads.Close()
+		return nil, err
+	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stop = stop
 	go func() { // cmd goroutine: ended by close
@@ -123,9 +133,27 @@ func openApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	}()
 	a.node = node.Start(node.Config{
 		Store: a.store, Blobs: blobs, Snapshots: a.reads, Due: a.reads, Model: c.model,
-		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Allowances: c.allowances, Log: c.log,
+		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Allowances: c.allowances,
+		Trace: a.trace, Log: c.log,
 	})
 	return a, nil
+}
+
+// openTrace opens the trace beside the log. It is no part of the truth: a trace that cannot be opened is one in memory.
+func (a *app) openTrace(ctx context.Context, c appConfig) (err error) {
+	a.traces = &tracememory.Store{}
+	if c.backend == "sqlite" {
+		files, err := tracefiles.Open(filepath.Join(c.data, tracefiles.DirName), tracefiles.Options{KeepDays: c.traceDays, Log: c.log})
+		if err == nil {
+			a.traces = files
+		} else {
+			c.log.Warn("the trace cannot be kept on the disk; it goes with the process", "error", err)
+		}
+	}
+	if a.trace, err = trace.NewWriter(ctx, a.traces, c.log); err != nil {
+		_ = a.traces.Close()
+	}
+	return err
 }
 
 func pluginSources(c appConfig) []registry.Source {
@@ -146,7 +174,8 @@ func (a *app) close(ctx context.Context) error {
 	err := a.node.Drain(ctx)
 	a.stop()
 	<-a.reading
-	for _, c := range []func() error{a.reads.Close, a.store.Close} {
+	a.trace.Close()
+	for _, c := range []func() error{a.traces.Close, a.reads.Close, a.store.Close} {
 		if cerr := c(); err == nil {
 			err = cerr
 		}

@@ -130,6 +130,13 @@ func printJSON(c *cobra.Command, v any) error {
 	return errors.Wrap(e.Encode(v), "write JSON")
 }
 
+// printLine prints a value for programs, on one line.
+func printLine(c *cobra.Command, v any) error {
+	e := json.NewEncoder(c.OutOrStdout())
+	e.SetEscapeHTML(false)
+	return errors.Wrap(e.Encode(v), "write JSON")
+}
+
 // when gives a time for people, in their zone.
 func when(t time.Time) string {
 	if t.IsZero() {

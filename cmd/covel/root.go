@@ -14,6 +14,7 @@ agree on is committed together to an append-only log.
   covel serve                     start the server and open the printed address in a browser
   covel play                      play in the terminal
   covel sessions list             see what was played, also while the server runs
+  covel trace SESSION             see what happened inside a turn: model calls, tools, hooks, costs
   covel doctor                    see whether everything is as it should be
 
 Without a model of your own the offline storyteller tells the story. For one, see covel serve --help.
@@ -27,6 +28,6 @@ then from config.yaml in the home folder (COVEL_HOME, by default ~/.covel), then
 	c.PersistentFlags().String("data", "", "folder of the log, blobs and read models (default HOME/data)")
 	c.PersistentFlags().String("home", "", "the user's folder for plugins, worlds and config.yaml (default ~/.covel)")
 	c.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fillFlags(cmd) }
-	c.AddCommand(serveCommand(), playCommand(), worldsCommand(), sessionsCommand(), eventsCommand(), doctorCommand(), benchCommand())
+	c.AddCommand(serveCommand(), playCommand(), worldsCommand(), sessionsCommand(), eventsCommand(), traceCommand(), doctorCommand(), benchCommand())
 	return c
 }

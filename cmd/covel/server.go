@@ -33,6 +33,7 @@ func serverFlags(c *cobra.Command) {
 	c.Flags().String("instruction-locale", "", "language of instructions to the model, zh or en (default: the session's)")
 	c.Flags().Int64("suspension-ttl-ms", commit.DefaultSuspensionTTL.Milliseconds(), "how long a question of a suspended run waits for the player, in milliseconds; 0 or less: for ever")
 	allowanceFlags(c)
+	c.Flags().Int("trace-retention-days", 30, "files of the trace older than so many days are dropped; 0 keeps all")
 	c.Flags().Bool("verbose", false, "log what happens, not only what goes wrong")
 	modelFlags(c)
 }
@@ -68,10 +69,12 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 	}
 	locale, _ := c.Flags().GetString("instruction-locale")
 	ttl, _ := c.Flags().GetInt64("suspension-ttl-ms")
+	days, _ := c.Flags().GetInt("trace-retention-days")
 	return serverConfig{
 		addr: addr, info: info, done: models.Close,
 		appConfig: appConfig{
-			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed, log: newLog(c),
+			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed,
+			traceDays: max(days, 0), log: newLog(c),
 		},
 	}, nil
 }
@@ -122,7 +125,7 @@ func openServer(ctx context.Context, cfg serverConfig) (*server, error) {
 	}
 	s.http = &http.Server{
 		Handler: play.Handler(play.Config{
-			Node: a.node, Worlds: a.worlds, Sessions: a.reads, Plugins: func() *registry.Generation { return a.plugins }, Web: web.Handler(),
+			Node: a.node, Worlds: a.worlds, Sessions: a.reads, Trace: a.trace, Plugins: func() *registry.Generation { return a.plugins }, Web: web.Handler(),
 			Version: version, Storage: cfg.backend, Durable: cfg.backend != "memory", Offline: cfg.info.Offline, Slots: slots, Log: cfg.log, Shutdown: s.down,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,

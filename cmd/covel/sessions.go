@@ -16,6 +16,7 @@ import (
 	"github.com/covel/covel/events/blobfs"
 	"github.com/covel/covel/events/offload"
 	"github.com/covel/covel/events/sqlite"
+	tracefiles "github.com/covel/covel/events/trace/sqlite"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 	readmodels "github.com/covel/covel/projections/sql"
@@ -254,5 +255,13 @@ func deleteFromFolder(ctx context.Context, data, id string) error {
 		return err
 	}
 	defer reads.Close()
-	return reads.Forget(ctx, id)
+	if err := reads.Forget(ctx, id); err != nil {
+		return err
+	}
+	traces, err := tracefiles.Open(filepath.Join(data, tracefiles.DirName), tracefiles.Options{})
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	return errors.WithMessage(traces.Forget(ctx, id), "the session is deleted, but not all of its trace")
 }

@@ -24,6 +24,10 @@ const (
 	MessageCompleted Type = "message.completed" // Message
 	BlockEmitted     Type = "block.emitted"     // Block
 
+	GatewayCalling   Type = "gateway.calling"   // Gateway: the provider of an extension point asks a model
+	GatewayResponded Type = "gateway.responded" // Gateway
+	GatewayFailed    Type = "gateway.failed"    // Gateway
+
 	ToolCalling   Type = "tool.calling"   // ToolCall
 	ToolCompleted Type = "tool.completed" // ToolEnd
 	ToolFailed    Type = "tool.failed"    // ToolEnd
@@ -115,6 +119,7 @@ func (r Runtime) WithoutContents() any { return r }
 
 // RuntimeEnd tells how a run ended.
 type RuntimeEnd struct {
+	Stage      string          `json:"stage,omitempty"`
 	Status     string          `json:"status"`
 	StopReason string          `json:"stopReason,omitempty"`
 	SkipReason string          `json:"skipReason,omitempty"`
@@ -193,6 +198,26 @@ func (r LLMReply) WithoutContents() any {
 	return r
 }
 
+// Gateway is a call of a model by the provider of an extension point: gateway.calling, and with the rest gateway.responded or gateway.failed.
+type Gateway struct {
+	CallID       string `json:"callId"`
+	Caller       string `json:"caller"` // the extension point whose provider asks
+	Slot         string `json:"slot"`
+	Prompt       any    `json:"prompt,omitempty"`
+	Text         string `json:"text,omitempty"`
+	Model        string `json:"model,omitempty"`
+	FinishReason string `json:"finishReason,omitempty"`
+	Usage        Usage  `json:"usage,omitzero"`
+	Error        string `json:"error,omitempty"`
+	DurationMs   int64  `json:"durationMs,omitempty"`
+}
+
+// WithoutContents drops the prompt, the answer and the words of an error.
+func (g Gateway) WithoutContents() any {
+	g.Prompt, g.Text, g.Error = nil, "", ""
+	return g
+}
+
 // Message is message.completed: the final text of a run. Streamed pieces are not kept.
 type Message struct {
 	Content string `json:"content"`
@@ -208,7 +233,7 @@ func (m Message) WithoutContents() any {
 
 // Block is block.emitted: something a run asks the player or shows.
 type Block struct {
-	ID    string `json:"id"`
+	ID    string `json:"id,omitempty"` // of an interaction
 	Type  string `json:"type"`
 	Block any    `json:"block,omitempty"`
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/covel/covel/actors/nodetest"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
+	"github.com/covel/covel/events/trace"
+	tracememory "github.com/covel/covel/events/trace/memory"
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/registry"
@@ -35,6 +37,7 @@ type site struct {
 	store *memory.Store
 	reads *readmodels.ReadModels
 	node  *nodetest.Node
+	trace *trace.Writer
 	http  *httptest.Server
 	down  chan struct{}
 }
@@ -55,13 +58,17 @@ func open(t *testing.T, m model.Provider, more ...registry.Source) *site {
 	}()
 	t.Cleanup(func() { stop(); <-reading })
 	gen := nodetest.Plugins(t, more...)
-	s.node = nodetest.Start(t, nodetest.Options{Store: s.store, Model: m, Plugins: gen})
+	if s.trace, err = trace.NewWriter(t.Context(), &tracememory.Store{}, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.trace.Close)
+	s.node = nodetest.Start(t, nodetest.Options{Store: s.store, Model: m, Plugins: gen, Trace: s.trace})
 	lib, err := worlds.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.http = httptest.NewServer(Handler(Config{
-		Node: s.node.Node, Worlds: lib, Sessions: s.reads, Plugins: func() *registry.Generation { return gen },
+		Node: s.node.Node, Worlds: lib, Sessions: s.reads, Trace: s.trace, Plugins: func() *registry.Generation { return gen },
 		Version: "test", Storage: "memory", Offline: true, Log: slog.New(slog.DiscardHandler), Shutdown: s.down,
 	}))
 	t.Cleanup(func() {

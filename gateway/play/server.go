@@ -16,6 +16,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/actors/node"
+	"github.com/covel/covel/events/trace"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/projections"
@@ -37,7 +38,8 @@ type Config struct {
 	Worlds   *worlds.Library
 	Sessions Sessions
 	Plugins  func() *registry.Generation
-	Web      http.Handler // the page; nil serves none
+	Trace    *trace.Writer // what happened in turns, for operators; nil keeps none
+	Web      http.Handler  // the page; nil serves none
 
 	Version  string
 	Storage  string // backend name
@@ -89,6 +91,7 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("PATCH /api/sessions/{id}/turns/{turn}", s.goElsewhere(kernel.NameTurn))
 	mux.HandleFunc("POST /api/sessions/{id}/gathering/close", s.closeGathering)
 	mux.HandleFunc("DELETE /api/sessions/{id}/gathering/{seat}", s.withdraw)
+	mux.HandleFunc("GET /api/sessions/{id}/trace", s.trace)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -220,6 +223,11 @@ func (s *server) remove(w http.ResponseWriter, r *http.Request) {
 	err := s.Node.Delete(r.Context(), id)
 	if err == nil {
 		err = s.Sessions.Forget(r.Context(), id)
+	}
+	if err == nil {
+		if left := s.Trace.Forget(r.Context(), id); left != nil { // the session is gone all the same
+			s.Log.Warn("the trace of a deleted session is still there", "session", id, "error", left)
+		}
 	}
 	if err != nil {
 		s.error(w, err)

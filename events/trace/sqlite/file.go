@@ -17,6 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/internal/plainjson"
 )
 
 // name is one file: trace-20261201-001.db is the first of its day (UTC).
@@ -98,11 +99,7 @@ CREATE TABLE entries (
 	type      TEXT NOT NULL,
 	session   TEXT NOT NULL,
 	turn      TEXT NOT NULL,
-	run       TEXT NOT NULL,
-	runtime   TEXT NOT NULL,
-	plugin    TEXT NOT NULL,
-	parent    TEXT NOT NULL, -- the tool call a sub-agent answers
-	concealed INTEGER NOT NULL,
+	scope     BLOB NOT NULL, -- JSON: whole, with session and turn
 	payload   BLOB           -- JSON
 ) STRICT;
 CREATE INDEX by_turn ON entries (session, turn);
@@ -196,7 +193,7 @@ func (w *writing) insert(ctx context.Context, entries []trace.Entry, durable boo
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after the commit
-	put, err := tx.PrepareContext(ctx, "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	put, err := tx.PrepareContext(ctx, "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
@@ -206,7 +203,11 @@ func (w *writing) insert(ctx context.Context, entries []trace.Entry, durable boo
 		if e.Payload != nil {
 			payload = []byte(e.Payload)
 		}
-		if _, err := put.ExecContext(ctx, int64(e.Seq), e.At.UnixMicro(), string(e.Type), e.SessionID, e.TurnID, e.RunID, e.RuntimeID, e.PluginID, e.ParentCallID, e.Concealed, payload); err != nil {
+		scope, err := plainjson.Marshal(e.Scope)
+		if err != nil {
+			return errors.Wrapf(err, "entry %d", e.Seq)
+		}
+		if _, err := put.ExecContext(ctx, int64(e.Seq), e.At.UnixMicro(), string(e.Type), e.SessionID, e.TurnID, []byte(scope), payload); err != nil {
 			return errors.Wrapf(err, "entry %d", e.Seq)
 		}
 	}

@@ -105,7 +105,7 @@ func readFile(ctx context.Context, path string, q trace.Query, out *[]trace.Entr
 	if q.Limit > 0 {
 		limit = q.Limit - len(*out)
 	}
-	rows, err := db.QueryContext(ctx, "SELECT seq, at, type, session, turn, run, runtime, plugin, parent, concealed, payload FROM entries WHERE "+
+	rows, err := db.QueryContext(ctx, "SELECT seq, at, type, scope, payload FROM entries WHERE "+
 		strings.Join(where, " AND ")+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return err
@@ -114,9 +114,12 @@ func readFile(ctx context.Context, path string, q trace.Query, out *[]trace.Entr
 	for rows.Next() {
 		var e trace.Entry
 		var seq, at int64
-		var payload []byte
-		if err := rows.Scan(&seq, &at, &e.Type, &e.SessionID, &e.TurnID, &e.RunID, &e.RuntimeID, &e.PluginID, &e.ParentCallID, &e.Concealed, &payload); err != nil {
+		var scope, payload []byte
+		if err := rows.Scan(&seq, &at, &e.Type, &scope, &payload); err != nil {
 			return err
+		}
+		if err := json.Unmarshal(scope, &e.Scope); err != nil {
+			return errors.Wrapf(errForeign, "entry %d: %v", seq, err)
 		}
 		e.Seq, e.At = uint64(seq), time.UnixMicro(at).UTC()
 		if json.Valid(payload) {
