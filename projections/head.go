@@ -82,6 +82,16 @@ func (t Tree) Takes(turnID string) (out []Take) {
 	return out
 }
 
+// Told is how many takes there are of the moment whose input is being played; 0 when none is.
+func (t Tree) Told() (n int) {
+	for _, x := range t.Turns {
+		if t.Base != nil && x.Base == t.Base.Version && x.Before == t.Head {
+			n++
+		}
+	}
+	return n
+}
+
 // OnPath gives the turns of the path, newest first, as far as they are remembered.
 func (t Tree) OnPath() (out []Take) {
 	for id := t.Head; id != ""; {

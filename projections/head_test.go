@@ -37,6 +37,10 @@ func TestHeadMovesBackAndForth(t *testing.T) {
 	before := s.state()
 	base := before.Tree.OnPath()[0].Base
 	undone := s.move(base).state()
+	if n := s.in("", say("e9", "r-e9", "我敲钟")).state().Tree.Told(); n != 1 {
+		t.Errorf("the moment was told %d times before", n)
+	}
+	s.log = s.log[:len(s.log)-1]
 	if undone.Session.CompletedPlayerTurns != 1 || undone.Tree.Head != "e1" || len(undone.Characters.List) != 1 || undone.Session.LedgerOf("narrator").Runs == before.Session.LedgerOf("narrator").Runs {
 		t.Errorf("after the undo: %d turns, head %s, %d characters", undone.Session.CompletedPlayerTurns, undone.Tree.Head, len(undone.Characters.List))
 	}

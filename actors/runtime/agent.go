@@ -51,6 +51,7 @@ func (a *agent) begin(c actor.Context) {
 		return
 	}
 	cfg := loop.NewConfig(rt, offers, a.r.run.frozen.Instructions)
+	cfg.Take = a.r.run.frozen.State.Tree.Told()
 	cfg.Hooks = a.hooks()
 	cfg.NoSuspend = cfg.NoSuspend || len(a.r.run.start.Callers) > 0
 	a.authorised = cfg.Authorised()

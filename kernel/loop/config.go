@@ -98,6 +98,7 @@ type Config struct {
 	// Locale is the instruction locale (prompt.InstructionLocale): "zh" or "en". It is the language of corrections.
 	Locale string `json:"locale"`
 
+	Take            int    `json:"take,omitempty"` // see model.Request
 	ReasoningEffort string `json:"reasoningEffort,omitempty"`
 	MaxOutputTokens int    `json:"maxOutputTokens,omitempty"`
 }

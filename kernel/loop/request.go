@@ -199,6 +199,7 @@ func (m *machine) request() model.Request {
 	req := model.Request{
 		Slot: c.Slot, Messages: messages, Tools: tools, ToolChoice: m.toolChoice(tools), Stream: c.Stream,
 		MaxOutputTokens: c.MaxOutputTokens, ReasoningEffort: c.ReasoningEffort, Subject: c.RuntimeID,
+		Take: c.Take,
 	}
 	if len(c.OutputSchema) > 0 && (!c.outputFromTool() || m.s.Call.Purpose != ForStep) {
 		req.ResponseFormat = &model.ResponseFormat{Name: "output", Schema: c.OutputSchema}

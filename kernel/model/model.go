@@ -89,6 +89,9 @@ type Request struct {
 	ReasoningEffort string          `json:"reasoningEffort,omitempty"`
 	// Subject names the caller for records and for choosing a scripted reply: the runtime id.
 	Subject string `json:"subject,omitempty"`
+	// Take is how often this moment of the story was told before. A model that is the same for the same request tells it
+	// in another way.
+	Take int `json:"take,omitempty"`
 	// Limits bound the silence of this call; they are no part of what the model reads.
 	Limits Limits `json:"-"`
 }

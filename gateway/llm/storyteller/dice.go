@@ -2,6 +2,7 @@ package storyteller
 
 import (
 	"hash/fnv"
+	"strconv"
 
 	"github.com/covel/covel/kernel/model"
 )
@@ -26,7 +27,8 @@ func (d *dice) below(n int) int {
 	return int(d.next() % uint64(n))
 }
 
-// seedOf hashes what the model is told, so that every change of history changes the throw. Slot, subject, streaming and
+// seedOf hashes what the model is told and how often it told it, so that every change of history and every take changes the
+// throw. Slot, subject, streaming and
 // cache marks do not count: they say how the answer travels and not what it should be.
 func seedOf(req model.Request) uint64 {
 	h := fnv.New64a()
@@ -47,6 +49,9 @@ func seedOf(req model.Request) uint64 {
 	}
 	if req.ResponseFormat != nil {
 		write(string(req.ResponseFormat.Schema))
+	}
+	if req.Take > 0 {
+		write(strconv.Itoa(req.Take))
 	}
 	return h.Sum64()
 }

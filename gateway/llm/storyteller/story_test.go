@@ -213,6 +213,10 @@ func TestSameRequestSameReply(t *testing.T) {
 			if a.Text != b.Text {
 				t.Fatalf("%s: two replies to one request:\n%s\n\n%s", w.id, a.Text, b.Text)
 			}
+			req.Take = 1 // told anew, it is another page
+			if anew := generate(t, req); anew.Text == a.Text {
+				t.Fatalf("%s: the second take is the first:\n%s", w.id, a.Text)
+			}
 			g.play(t, "")
 		}
 	}

@@ -107,6 +107,7 @@ describe.sequential('an evening', () => {
     await settled(page);
     const anew = await text(page);
     expect(anew.slice(0, -1)).toEqual(whole.slice(0, -1));
+    expect(anew.at(-1)).not.toBe(whole.at(-1));
     await press('Version before');
     await expect.poll(() => text(page), TURN).toEqual(whole);
     await press('Version after');
