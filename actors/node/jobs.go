@@ -47,6 +47,14 @@ func (n *Node) freezeJob(ctx context.Context, start kernel.StartJob) (runtime.Fr
 	return f, nil
 }
 
+// digest is of the code of a plugin that is installed now, "" when it is not.
+func (n *Node) digest(pluginID string) string {
+	if p, ok := n.Plugins().Plugins[pluginID]; ok {
+		return p.Manifest.Digest
+	}
+	return ""
+}
+
 // background gives the runtime that a command names when it is to run in the background.
 func (n *Node) background(cmd kernel.Command) (manifest.Runtime, *registry.Loaded, bool) {
 	if cmd.Type != kernel.RunRuntimes || len(cmd.Targets) != 1 || cmd.SourceTurnID != "" {

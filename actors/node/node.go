@@ -209,7 +209,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 		Job: func(e kernel.StartJob) *actor.Props {
 			return jobs.Props(turn.Deps{Run: n.run, Log: n.Log}, n.freezeJob, e)
 		},
-		Pool: n.pool, ModelReady: n.ModelReady,
+		Pool: n.pool, ModelReady: n.ModelReady, Digest: n.digest,
 		Gone: func() { n.gone(sessionID, id) },
 		// Counted, so that Drain waits for it and nobody closes the read models before.
 		Background: n.loop,

@@ -43,7 +43,8 @@ type Deps struct {
 	// one no job starts.
 	Job        func(kernel.StartJob) *actor.Props
 	Pool       *actor.PID
-	ModelReady func(slot string) bool // whether a model can be used now; nil: every one can
+	ModelReady func(slot string) bool       // whether a model can be used now; nil: every one can
+	Digest     func(pluginID string) string // of the code that is installed now; nil: nobody knows
 	// Gone is called once when this activation will take no more messages.
 	Gone func()
 	// Background runs work that outlives the activation, such as the last snapshot; nil is safego.Go. It is called before Gone.
@@ -208,7 +209,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 		return
 	}
 	var effects []kernel.Effect
-	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, SuspensionTTL: s.SuspensionTTL}, in)
+	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL}, in)
 	s.run(c, effects)
 	if _, ok := in.(kernel.Recovered); ok {
 		s.Log.Debug("session taken up", "session", s.SessionID, "version", s.state.Hot.Version)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/gateway/llm"
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/manifest"
@@ -66,7 +67,7 @@ func (c *cast) Generate(ctx context.Context, req model.Request, onDelta func(mod
 	if d := c.next("model " + req.Subject); d != nil {
 		m = d.model
 	}
-	return m.Generate(ctx, req, onDelta)
+	return llm.WithLimits(m, llm.Limits{}).Generate(ctx, req, onDelta) // as every provider of the program is
 }
 
 // reply queues what the model says when a runtime asks next, in the language of package scripted.
@@ -94,7 +95,7 @@ func (c *cast) direct(d direction, steps []step) {
 	}
 }
 
-// next gives what a role is to do now, nil when the script says nothing about it. What stands last and is for ever stays.
+// next gives what a role is to do now, nil when the script says nothing about it. What is for ever ends when something else is said.
 func (c *cast) next(role string) *direction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,11 +103,15 @@ func (c *cast) next(role string) *direction {
 	if len(queue) == 0 {
 		return nil
 	}
+	if queue[0].forever && queue[0].played && len(queue) > 1 {
+		queue = queue[1:]
+	}
 	d := queue[0]
 	d.played = true
-	if !d.forever || len(queue) > 1 {
-		c.directions[role] = queue[1:]
+	if !d.forever {
+		queue = queue[1:]
 	}
+	c.directions[role] = queue
 	return d
 }
 

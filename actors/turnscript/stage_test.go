@@ -250,10 +250,18 @@ func (st *stage) newID() string {
 	return uuid.UUID{1, 0x9c, 0, 0, byte(st.ids >> 8), byte(st.ids), 0x70, 0, 0x80, 15: byte(st.ids)}.String()
 }
 
-// settle lets everything happen that needs no more than a moment.
+// settle lets everything happen that needs no more than a moment: until nothing more is written from one moment to the next.
 func (st *stage) settle() {
-	time.Sleep(20 * time.Millisecond)
-	synctest.Wait()
+	for {
+		before, err := st.disk.StreamVersion(context.Background(), kernel.StreamOf(sessionID))
+		st.must(err)
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if after, err := st.disk.StreamVersion(context.Background(), kernel.StreamOf(sessionID)); err != nil || after == before {
+			st.must(err)
+			return
+		}
+	}
 }
 
 // leave ends a node as at a normal shutdown.

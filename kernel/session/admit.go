@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/hex"
 
+	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
@@ -27,19 +28,37 @@ func (s *step) submit(cmd Command) {
 	s.enqueue(cmd)
 }
 
-// conflicts refuses a command whose base is no longer the head. Once admitted it is not asked again: what happens while
-// it waits in the queue is no surprise to its sender.
+// conflicts refuses a command whose base is no longer the head. Once admitted, what the turn that was running then writes is
+// no surprise to its sender; a request of somebody else that was accepted in between is: of all commands for one version one is
+// taken (fault case BL-10).
 func (s *step) conflicts(cmd *Command) bool {
-	if !cmd.admitted && cmd.Base != nil && *cmd.Base != s.Hot.Version {
-		why := "the story has gone on since what you saw; look at the newer events and send it again"
-		if *cmd.Base > s.Hot.Version {
-			why = "the base is ahead of the story; read it anew and send it again"
-		}
-		s.refuse(*cmd, "conflict", why)
-		return true
+	if cmd.Base == nil || *cmd.Base == s.Hot.Version || cmd.admitted && !s.acceptedSince(*cmd.Base) {
+		cmd.admitted = true
+		return false
 	}
-	cmd.admitted = true
-	return false
+	why := "the story has gone on since what you saw; look at the newer events and send it again"
+	if *cmd.Base > s.Hot.Version {
+		why = "the base is ahead of the story; read it anew and send it again"
+	}
+	s.refuse(*cmd, "conflict", why)
+	return true
+}
+
+// acceptedSince says whether a request was accepted after a version.
+func (s *step) acceptedSince(v events.Version) bool {
+	known := s.Hot.Session.Requests
+	return len(known) > 0 && known[len(known)-1].Version > v
+}
+
+// outrun refuses what waits with a base that the request just accepted has gone beyond: its sender need not wait for the turn.
+func (s *step) outrun() {
+	var kept []Command
+	for _, cmd := range s.Queue {
+		if !s.conflicts(&cmd) {
+			kept = append(kept, cmd)
+		}
+	}
+	s.Queue = kept
 }
 
 func (s *step) enqueue(cmd Command) {

@@ -17,6 +17,8 @@ type Env struct {
 	AdvanceLimit uint32
 	// ModelReady says whether a model slot can be used now; nil: every one can.
 	ModelReady func(slot string) bool
+	// Digest is of the code of a plugin that is installed now, "" when it is not; nil: nobody knows.
+	Digest func(pluginID string) string
 }
 
 // Input is something that happened to a session.

@@ -231,7 +231,7 @@ func (s *step) startJob(id string, l LiveJob) {
 		return
 	}
 	exec := projections.Execution{LogicalTurn: j.LogicalTurn}
-	if reason := job.Stale(j, s.Hot.Session, nil); reason != "" {
+	if reason := s.stale(j, nil); reason != "" {
 		s.appendJob(j, JobAppend{ID: id}, l.ExecutionID, 0, exec, []commit.Fact{{Message: &eventsv1.JobStale{JobId: id, Reason: reason}}})
 		return
 	}
@@ -249,6 +249,16 @@ func (s *step) letGo(id string) {
 	s.dropLive(id)
 	s.wanted = nil
 	s.do(ReleaseJob{id})
+}
+
+// stale holds a job against the session and the plugin as they are at this moment: the code that ran it, and the code that is
+// installed, must both be what it was queued for.
+func (s *step) stale(j projections.Job, ran map[string]string) string {
+	reason := job.Stale(j, s.Hot.Session, ran)
+	if reason == "" && s.env.Digest != nil {
+		reason = job.Stale(j, s.Hot.Session, map[string]string{j.PluginID: s.env.Digest(j.PluginID)})
+	}
+	return reason
 }
 
 // endJob commits what a job gave, or writes why it is not committed.
@@ -279,7 +289,7 @@ func (s *step) outcome(j projections.Job, l *LiveJob) ([]commit.Fact, projection
 	}
 	reason := l.Ended.Stale
 	if reason == "" {
-		reason = job.Stale(j, s.Hot.Session, l.Ended.Digests)
+		reason = s.stale(j, l.Ended.Digests)
 	}
 	if reason != "" {
 		return one(&eventsv1.JobStale{JobId: j.ID, Reason: reason}), exec

@@ -396,6 +396,28 @@ func TestAResultOfAPausedOrEndedSessionIsDropped(t *testing.T) {
 	}
 }
 
+// Rule TP:250: before a job starts, and before it commits, the code that is installed must still be what it was queued for.
+func TestAJobOfCodeThatWasReplaced(t *testing.T) {
+	for name, before := range map[string]bool{"while it waits": true, "while it runs": false} {
+		s := playing(t, extract(false))
+		now := map[bool]string{true: "d2", false: "d1"}[before]
+		s.digest = func(string) string { return now }
+		s.say("l1", "我去码头。")
+		if ran := len(s.working) > 0; ran == before {
+			t.Fatalf("%s: ran %t", name, ran)
+		}
+		now = "d2"
+		s.jobResult = remembered
+		s.run()
+		if j := s.only(t); j.Status != projections.JobStale || j.Reason != job.ReasonPluginChanged || before && j.Attempt != 0 {
+			t.Errorf("%s: %+v", name, j)
+		}
+		if _, written := s.state.Hot.PluginData.Get("memory", "blocks", s.only(t).SourceTurnID); written {
+			t.Errorf("%s: the result was written", name)
+		}
+	}
+}
+
 // Rule DESIGN §5: a session with open work does not passivate.
 func TestASessionWithJobsStays(t *testing.T) {
 	s := playing(t, extract(false))

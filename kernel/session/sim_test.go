@@ -43,6 +43,7 @@ type sim struct {
 
 	now       time.Time
 	ready     func(slot string) bool
+	digest    func(pluginID string) string
 	granted   map[string]bool           // jobs that have a place
 	working   []StartJob                // jobs whose executions go on
 	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
@@ -132,7 +133,7 @@ func (s *sim) feed(in Input) {
 	s.point()
 	s.ids++
 	var effects []Effect
-	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready, AdvanceLimit: s.advanceLimit}, in)
+	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready, Digest: s.digest, AdvanceLimit: s.advanceLimit}, in)
 	s.do(effects)
 }
 

@@ -227,6 +227,7 @@ func (s *step) appended(in AppendDone) {
 		cmd := s.Current
 		s.Current = nil
 		s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: cmd.ExecutionID})
+		s.outrun()
 		if cmd.stopped {
 			s.Stop = AbortPlayer
 		}
@@ -235,6 +236,7 @@ func (s *step) appended(in AppendDone) {
 		if cmd := s.Current; cmd != nil {
 			s.Current = nil
 			s.reply(cmd.Tokens, Answer{Status: Accepted, Version: s.Hot.Version})
+			s.outrun()
 		}
 		s.Phase = Idle
 	case AppendOpen:
