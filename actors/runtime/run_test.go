@@ -28,9 +28,9 @@ func frozenAt(t testing.TB) Frozen {
 		&eventsv1.SessionCreated{SessionId: "s1", Locale: "zh-CN", Phase: "playing", Seats: []*eventsv1.Seat{{Id: "seat-1", Role: "player", Control: "human", Primary: true}}},
 		&eventsv1.CharacterUpserted{Record: &eventsv1.Character{Id: "npc-mara", Name: "Mara", Type: "npc", Version: 1}},
 		&eventsv1.PluginDataChanged{PluginId: "p", Changes: []*eventsv1.PluginDataChange{{Namespace: "n", Key: "龙胆", Value: []byte(`1`), Revision: 1}}},
-		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "name", Type: "form", PluginId: "p", Block: []byte(`{}`)},
-		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "open", Type: "choice", PluginId: "p", Block: []byte(`{"prompt":"？"}`)},
-		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "other", Type: "form", PluginId: "q", Block: []byte(`{}`)},
+		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "name", MessageId: "f-name", Type: "form", PluginId: "p", Block: []byte(`{}`)},
+		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "open", MessageId: "f-open", Type: "choice", PluginId: "p", Block: []byte(`{"prompt":"？"}`)},
+		&eventsv1.InteractionRequested{TurnId: "e0", InteractionId: "other", MessageId: "f-other", Type: "form", PluginId: "q", Block: []byte(`{}`)},
 		&eventsv1.ActionsSubmitted{RequestId: "r", ExecutionId: "e1", Rendered: "我叫陆青云。", Actions: []*eventsv1.Action{
 			{Kind: "act", Text: "我叫陆青云。", Fields: []byte(`{"n":"陆青云"}`), Interaction: &eventsv1.InteractionRef{TurnId: "e0", InteractionId: "name", Type: "form"}},
 		}},
