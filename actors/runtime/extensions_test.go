@@ -41,7 +41,7 @@ func offered(t testing.TB, point string, handlers map[string]sdk.ExtensionHandle
 	return f
 }
 
-func caller(f Frozen) *Extensions { return NewExtensions(f, nil, slog.New(slog.DiscardHandler)) }
+func caller(f Frozen) *Extensions { return NewExtensions(f, nil, nil, slog.New(slog.DiscardHandler)) }
 
 func segment(content string) []sdk.Segment {
 	return []sdk.Segment{{ID: "s", Content: content, Position: sdk.Position{Place: "system"}, Audience: sdk.Audience{Group: "all"}, Volatility: "stable"}}
