@@ -306,7 +306,7 @@ func TestTheCompactionBarrier(t *testing.T) {
 		r.run.start.Runtime.Agent.Model = "small" // another slot than the story's, with a window nobody knows
 		f.Shared = NewShared(caller(f), nil)
 		r.run.frozen = f
-		windowed := *r
+		windowed := &runtime{Deps: r.Deps}
 		n := 1
 		windowed.run = newRun(f, turn.Run{RunID: "run-2", Runtime: manifest.Runtime{ID: "scout", PluginID: "scout", Agent: manifest.Agent{HistoryMaxTurns: &n}}}, plugin("scout"))
 		var wg sync.WaitGroup
