@@ -42,7 +42,7 @@ func (a *agent) finish(c actor.Context, o loop.Outcome) {
 			res.Segments = append(res.Segments, sdk.StorySegment(s))
 		}
 		// The story stands before what its tools staged, as the reader sees it.
-		if p, err := sdk.Propose(sdk.NarrativeAppend{Segments: res.Segments, Kind: "story", Truncated: o.Truncated}); err == nil {
+		if p, err := sdk.Propose(sdk.NarrativeAppend{Segments: res.Segments, Kind: "story", Truncated: o.Truncated, Present: present(o.Output)}); err == nil {
 			a.r.run.proposals = append([]sdk.Proposal{p}, a.r.run.proposals...)
 		}
 		res.Output = storyOutput(o, res.Segments)
@@ -56,7 +56,7 @@ func (a *agent) finish(c actor.Context, o loop.Outcome) {
 	if json.Unmarshal(o.Output, &signal) == nil {
 		res.Done = signal.PreGameDone
 	}
-	if o.Text != "" && len(rt.IO.OutputSchema) == 0 && rt.IO.Visibility != manifest.VisibilitySystem {
+	if o.Text != "" && len(rt.IO.OutputSchema) == 0 && rt.IO.Visibility != manifest.VisibilitySystem && !rt.IO.Concealed {
 		if err := a.r.run.propose(sdk.MessageAppend{Content: o.Text}); err != nil {
 			res.Status, res.Error = turn.Failed, err.Error()
 		}
@@ -93,6 +93,17 @@ func storyOutput(o loop.Outcome, segments []sdk.StorySegment) json.RawMessage {
 		return nil
 	}
 	return b
+}
+
+// present are the names of those who are there, where the model's object has a list of them.
+func present(object json.RawMessage) []string {
+	var out struct {
+		Present []string `json:"present"`
+	}
+	if json.Unmarshal(object, &out) != nil {
+		return nil // another meaning of the word
+	}
+	return out.Present
 }
 
 func storyText(segments []sdk.StorySegment) string {

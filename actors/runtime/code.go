@@ -163,6 +163,7 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 
 // settle takes over the effects of an answer and ends the run with it. who begins the errors.
 func (r *runtime) settle(c actor.Context, h turn.Handled, who string) {
+	h = r.hidden(h)
 	r.diagnose(h)
 	if h.Result.Status == turn.Failed {
 		h.Result.Error = who + h.Result.Error

@@ -462,6 +462,7 @@ func TestReportsAndLog(t *testing.T) {
 // time stay. What it calls is concealed as well.
 func TestConcealedRun(t *testing.T) {
 	const secret = "凶手"
+	told, reveal := false, sdk.Proposal{Type: "plugin.data", Payload: json.RawMessage(`{"namespace":"public","key":"a","value":"有人来过"}`)}
 	handlers := map[string]sdk.Handler{
 		"plot": func(ctx context.Context, rt *sdk.Runtime) (sdk.Result, error) {
 			rt.Log.Info(secret, map[string]any{"who": secret})
@@ -469,6 +470,9 @@ func TestConcealedRun(t *testing.T) {
 			res, err := rt.RecursiveCall(ctx, sdk.RecursiveCall{RuntimeID: "part", Payload: secret, Reason: secret})
 			if err != nil {
 				return ok, err
+			}
+			if told {
+				return sdk.Result{Outcome: sdk.Success, Value: secret, Effects: sdk.Effects{Narrative: secret, Proposals: []sdk.Proposal{reveal}}}, nil
 			}
 			return sdk.Result{Outcome: sdk.Failed, Error: secret + res.Error, Effects: sdk.Effects{Diagnostics: []sdk.Diagnostic{{Code: "c", Message: secret}}}}, nil
 		},
@@ -489,8 +493,12 @@ func TestConcealedRun(t *testing.T) {
 				t.Errorf("the trace tells: %s", line)
 			}
 		}
-		if told := d.heard(); !slices.Contains(told, "runtime.failed book/plot: "+kernelsession.ConcealedFailure) {
-			t.Errorf("told %q", told)
+		if heard := d.heard(); !slices.Contains(heard, "runtime.failed book/plot: "+turn.ConcealedFailure) {
+			t.Errorf("told %q", heard)
 		}
+		// It has no row in the conversation; what it reveals it writes as a record.
+		told = true
+		res = d.play(rt)
+		same(t, "writes", kinds(res), []string{"plugin.data " + string(reveal.Payload)})
 	})
 }

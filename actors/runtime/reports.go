@@ -66,9 +66,18 @@ func (r *runtime) diagnose(h turn.Handled) {
 	if len(h.Stripped) > 0 {
 		data, _ := json.Marshal(map[string]any{"effects": h.Stripped}) // of strings
 		r.emit(trace.RuntimeDiagnostic, trace.Diagnostic{
-			Code: turn.DiagnosticStripped, Message: "only a run that succeeds writes; these effects were left out", Data: data,
+			Code: turn.DiagnosticStripped, Message: "only a run that succeeds writes, and a concealed one has no row in the conversation; these effects were left out", Data: data,
 		})
 	}
+}
+
+// hidden leaves out the conversation row of a concealed run: rows are read by everybody. Records, blocks and questions are
+// what its author shows on purpose (reference: worlds-and-story.md, "Revealing").
+func (r *runtime) hidden(h turn.Handled) turn.Handled {
+	if r.run.start.Runtime.IO.Concealed && h.Effects.Narrative != "" {
+		h.Effects.Narrative, h.Stripped = "", append(h.Stripped, "narrative")
+	}
+	return h
 }
 
 // reports is ctx.progress: what is told live of pieces of work (reference: api-and-protocol.md §5.3).

@@ -214,7 +214,7 @@ func (r *run) result(res turn.Result) turn.Result {
 	rt := r.start.Runtime
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
-	res.RecordAs = rt.IO.RecordAs
+	res.RecordAs, res.Concealed = rt.IO.RecordAs, rt.IO.Concealed
 	res.Nested, res.Usage = r.nested, res.Usage.Add(r.used)
 	if res.Committable() || res.Status == turn.Suspended {
 		r.reads.Note(r.start.Reads...)

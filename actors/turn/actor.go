@@ -168,7 +168,7 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 			}
 			t.progress(c, kernelsession.Progress{
 				Kind: kind, RuntimeID: e.Result.RuntimeID, PluginID: e.Result.PluginID, RunID: e.Result.RunID,
-				Stage: string(e.Result.Stage), Status: string(e.Result.Status), SkipReason: e.Result.SkipReason, Error: e.Result.Error,
+				Stage: string(e.Result.Stage), Status: string(e.Result.Status), SkipReason: e.Result.SkipReason, Error: e.Result.ShownError(e.Result.Error),
 			})
 			t.Trace.Emit(t.scope(e.Result), traced, trace.RuntimeEnd{Stage: string(e.Result.Stage), Status: string(e.Result.Status), StopReason: e.Result.StopReason, SkipReason: e.Result.SkipReason, Error: e.Result.Error})
 		case kernel.Report:

@@ -246,8 +246,11 @@ func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []
 	list := []map[string]any{}
 	for _, o := range outcomes {
 		x := map[string]any{"runtimeId": o.RuntimeId, "status": o.Status}
-		if o.Error != "" {
-			x["error"] = o.Error
+		if text := shownError(o); text != "" {
+			x["error"] = text
+		}
+		if o.ParentRunId != "" {
+			x["runId"], x["parentRunId"] = o.RunId, o.ParentRunId
 		}
 		list = append(list, x)
 	}

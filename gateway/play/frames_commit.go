@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -72,13 +73,21 @@ func (b *framer) asset(r events.Recorded, m *eventsv1.AssetGenerated) {
 func (b *framer) refused(r events.Recorded, outcomes []*eventsv1.RuntimeOutcome) {
 	for _, o := range outcomes {
 		if o.Code != "" {
-			payload := map[string]any{"runtimeId": o.RuntimeId, "pluginId": o.PluginId, "code": o.Code, "message": o.Error}
+			payload := map[string]any{"runtimeId": o.RuntimeId, "pluginId": o.PluginId, "code": o.Code, "message": shownError(o)}
 			if o.ProposalType != "" {
 				payload["type"] = o.ProposalType
 			}
 			b.add(r, "proposal.failed", payload)
 		}
 	}
+}
+
+// shownError is the failure of a run as players may read it.
+func shownError(o *eventsv1.RuntimeOutcome) string {
+	if o.Concealed && o.Error != "" {
+		return turn.ConcealedFailure
+	}
+	return o.Error
 }
 
 // operations tells once how many operations failed; what they were is for the agent that asked for them (seed:

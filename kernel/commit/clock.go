@@ -72,7 +72,7 @@ func setupAfter(s projections.Session, r turn.Result, failure string) (*eventsv1
 		out.Attempts++
 	case r.Status == turn.Failed:
 		out.Attempts++
-		out.LastError = errorText(failure)
+		out.LastError = errorText(r.ShownError(failure))
 		if out.LastError == "" {
 			out.LastError = "it failed without a reason"
 		}

@@ -18,7 +18,7 @@ func blame(in In, r turn.Result, refusal *Refusal) Out {
 			in.Results[i].Status, in.Results[i].Error = turn.Failed, message
 		}
 	}
-	return failure(in, ReasonProposal, message, verdicts{r.RunID: {refusal: refusal}})
+	return failure(in, ReasonProposal, refusal.shown(r), verdicts{r.RunID: {refusal: refusal}})
 }
 
 // Failure gives the events of an execution that writes nothing of its own. A failed try of a setup runtime uses up an

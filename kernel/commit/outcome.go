@@ -59,5 +59,6 @@ func outcome(r turn.Result, total *eventsv1.Usage) *eventsv1.RuntimeOutcome {
 	return &eventsv1.RuntimeOutcome{
 		RuntimeId: r.RuntimeID, PluginId: r.PluginID, RunId: r.RunID, Status: string(r.Status), StopReason: r.StopReason,
 		SkipReason: errorText(r.SkipReason), Error: errorText(r.Error), Usage: u, Finalizer: r.Finalizer,
+		Concealed: r.Concealed,
 	}
 }

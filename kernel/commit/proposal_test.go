@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 const form = `{"type":"form","interactionId":"谁","fields":[{"type":"text","name":"n","label":"名字 <b>"}]}`
@@ -122,6 +124,7 @@ func TestRefusedProposals(t *testing.T) {
 	}
 }
 
+// Rule TP:502: at commit speakers become characters, by name in any script; the segments are recorded on the story message.
 // "At commit it resolves speakers to characters and records the segments and the presence record on the story message"
 // (seed: turn-pipeline.txt §3.2).
 func TestStory(t *testing.T) {
@@ -178,4 +181,20 @@ func TestStory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Rule TP:502: who was there is who speaks or acts, whom the story names, and the characters whose players acted, each once.
+func TestPresence(t *testing.T) {
+	s := fold(t, session(t, projections.PhasePlaying), "e1",
+		&eventsv1.ActionsSubmitted{RequestId: "r1", Type: "submit_actions", ExecutionId: "e1", Actions: []*eventsv1.Action{{Kind: "say", Text: "有人吗？", CharacterId: "pc-2"}}},
+		&eventsv1.ExecutionStarted{ExecutionId: "e1", Origin: OriginPlayer, LogicalTurn: 1, LogicalTurnId: "turn-1", RequestId: "r1", Phase: projections.PhasePlaying})
+	r := teller()
+	r.Proposals = []sdk.Proposal{propose(sdk.NarrativeAppend{
+		Kind: "story", Present: []string{"  Maud ", "陌生人", "龙胆"},
+		Segments: []sdk.StorySegment{{Kind: "action", Text: "她点头。", Speaker: " 龙胆 "}, {Kind: "dialogue", Text: "嘘。", Speaker: "陌生人"}},
+	})}
+	out := Plan(in(s, r))
+	ev := out.Facts[0].Message.(*eventsv1.NarrativeAppended)
+	expect(t, "presence", ev.Presence, []string{"npc-1", "npc-2", "pc-2"})
+	expect(t, "speakers", []string{ev.Segments[0].Speaker, ev.Segments[0].CharacterId, ev.Segments[1].Speaker, ev.Segments[1].CharacterId}, []string{"龙胆", "npc-1", "陌生人", ""})
 }

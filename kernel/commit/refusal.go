@@ -43,6 +43,14 @@ func (r *Refusal) blames(run turn.Result) string {
 	return run.RuntimeID + ": " + r.Message
 }
 
+// shown is blames as players may read it.
+func (r *Refusal) shown(run turn.Result) string {
+	if run.Concealed {
+		return run.RuntimeID + ": " + turn.ConcealedFailure
+	}
+	return r.blames(run)
+}
+
 // verdicts are what the commit has to say of runs, by run id.
 type verdicts map[string]verdict
 

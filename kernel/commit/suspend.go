@@ -86,7 +86,7 @@ func resumeFailure(in In) (Out, bool) {
 			return Out{}, false
 		}
 		if r.RuntimeID == x.RuntimeID {
-			return Failure(in, ReasonResume, r.Error), true
+			return Failure(in, ReasonResume, r.ShownError(r.Error)), true
 		}
 	}
 	return Failure(in, ReasonResume, "the resumed run gave no result"), true

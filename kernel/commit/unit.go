@@ -18,7 +18,8 @@ func (p *planner) droppable(r turn.Result) bool {
 // unit writes a run with all that belongs to it: the calls below it first, its own writes, the operations last. On a
 // refusal nothing of it is written.
 func (p *planner) unit(r turn.Result) *Refusal {
-	if !r.Committable() && r.Status != turn.Suspended {
+	if lost(r) {
+		p.lose(r.Nested)
 		return nil
 	}
 	lost, refusal := p.depends(r)
@@ -122,6 +123,14 @@ func (p *planner) drop(r turn.Result, refusal *Refusal) {
 	p.dropped[r.RuntimeID] = refusal.Message
 	p.verdicts[r.RunID] = verdict{refusal: refusal}
 	p.leave(r, refusal)
+}
+
+// lose marks what runs below one that commits nothing have left.
+func (p *planner) lose(list []turn.Result) {
+	for _, n := range list {
+		p.gone[n.RunID] = p.gone[n.RunID] || n.Committable()
+		p.lose(n.Nested)
+	}
 }
 
 // leave marks a run and all below it as not committed.

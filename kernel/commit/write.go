@@ -93,19 +93,47 @@ func (w *writer) narrative(payload json.RawMessage) error {
 		if strings.TrimSpace(s.Text) == "" {
 			continue
 		}
-		seg := &eventsv1.Segment{Kind: s.Kind, Text: strings.TrimSpace(s.Text), Speaker: s.Speaker}
-		if s.Speaker != "" {
-			if r := sdk.ResolveCharacter(w.stand.world.Characters, s.Speaker, false); r.Found() {
-				seg.CharacterId = r.Character.ID
-				if !slices.Contains(ev.Presence, seg.CharacterId) {
-					ev.Presence = append(ev.Presence, seg.CharacterId)
-				}
-			}
-		}
+		seg := &eventsv1.Segment{Kind: s.Kind, Text: strings.TrimSpace(s.Text), Speaker: strings.TrimSpace(s.Speaker)}
+		seg.CharacterId = w.named(seg.Speaker)
 		ev.Segments = append(ev.Segments, seg)
 	}
+	ev.Presence = w.presence(ev.Segments, n.Present)
 	w.add(ev)
 	return nil
+}
+
+// named finds the character a story means by a name, "" when it means none that the session knows, or more than one.
+func (w *writer) named(name string) string {
+	if name == "" {
+		return ""
+	}
+	if r := sdk.ResolveCharacter(w.stand.world.Characters, name, false); r.Found() {
+		return r.Character.ID
+	}
+	return ""
+}
+
+// presence is who was there: who speaks or acts in the story, whom the story names as present, and the characters whose
+// players acted in this turn, each once, in this order (seed: turn-pipeline.txt §3.2, "records the segments and the presence
+// record on the story message").
+func (w *writer) presence(segments []*eventsv1.Segment, present []string) (ids []string) {
+	add := func(id string) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, s := range segments {
+		add(s.CharacterId)
+	}
+	for _, name := range present {
+		add(w.named(strings.TrimSpace(name)))
+	}
+	if in := w.planner.in.State.Session.Input; in != nil && in.ExecutionID == w.planner.in.Execution.ID {
+		for _, a := range in.Actions {
+			add(a.CharacterID)
+		}
+	}
+	return ids
 }
 
 // message writes the run's row of the conversation. Further texts of the same run join it: a run has one row.

@@ -32,14 +32,10 @@ type Progress struct {
 	Report      *sdk.ProgressReport // job-status.updated
 }
 
-// ConcealedFailure is what a player reads in the place of the reason why a concealed runtime failed (reference: plugins.md
-// §8, "Concealed runtimes").
-const ConcealedFailure = "it failed"
-
 // WithoutContents is what may be told of a concealed runtime: who it is, that it runs, how it ended and how long it took.
 func (p Progress) WithoutContents() Progress {
 	if p.Error != "" {
-		p.Error = ConcealedFailure
+		p.Error = turn.ConcealedFailure
 	}
 	p.Delta, p.SkipReason, p.Reason, p.ToolName, p.ToolCallID = "", "", "", "", ""
 	if p.Report != nil {

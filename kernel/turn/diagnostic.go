@@ -25,9 +25,24 @@ type Report struct{ Diagnostic Diagnostic }
 
 func (Report) turnEffect() {}
 
+// concealed takes the words out of a diagnostic that could quote what a concealed runtime reads or writes.
+func (p Plan) concealed(d Diagnostic) Diagnostic {
+	if d.Code != HazardInputRejected && d.Code != HazardPayload {
+		return d
+	}
+	for _, r := range p.Active {
+		if r.IO.Concealed && (r.ID == d.RuntimeID || r.ID == d.Data["source"]) {
+			d.Message = d.RuntimeID + " got a value that does not fit; " + r.ID + " is concealed"
+			break
+		}
+	}
+	return d
+}
+
 // report notes a diagnostic and tells watchers.
 func (s State) report(effects []Effect, list ...Diagnostic) (State, []Effect) {
 	for _, d := range list {
+		d = s.plan.concealed(d)
 		s.Diagnostics = append(s.Diagnostics[:len(s.Diagnostics):len(s.Diagnostics)], d)
 		effects = append(effects, Report{d})
 	}

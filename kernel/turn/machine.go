@@ -322,6 +322,7 @@ func (s State) skipped(r manifest.Runtime, reason string) Result {
 	return Result{
 		RuntimeID: r.ID, PluginID: r.PluginID, RunID: s.plan.RunID(r.ID, 0), Stage: r.Schedule.Stage,
 		Story: r.IO.Visibility == manifest.VisibilityStory, Contract: r.IO.OutputContract, Status: Skipped, SkipReason: reason,
+		Concealed: r.IO.Concealed,
 	}
 }
 

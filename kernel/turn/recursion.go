@@ -190,7 +190,7 @@ func Ended(r Run, stop, why string) Result {
 	rt := r.Runtime
 	return Result{
 		RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: r.RunID, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,
-		Contract: rt.IO.OutputContract, Status: Failed, StopReason: stop, Error: why,
+		Contract: rt.IO.OutputContract, Status: Failed, StopReason: stop, Error: why, Concealed: rt.IO.Concealed,
 	}
 }
 

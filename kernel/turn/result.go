@@ -39,6 +39,18 @@ func HandlerSkip(reason string) string {
 	return reason
 }
 
+// ConcealedFailure is what a player reads in the place of the reason why a concealed runtime failed (reference: plugins.md
+// §8, "Concealed runtimes").
+const ConcealedFailure = "it failed"
+
+// ShownError is the failure of a run as players may read it.
+func (r Result) ShownError(text string) string {
+	if r.Concealed && text != "" {
+		return ConcealedFailure
+	}
+	return text
+}
+
 // Usage adds up what a run cost.
 type Usage struct {
 	InputTokens       int `json:"inputTokens"`
@@ -106,6 +118,8 @@ type Result struct {
 	Interjections []Interjection
 	// Suspension is what a suspended run waits for, nil otherwise.
 	Suspension *Suspension
+	// Concealed: no player is told what the run read and wrote, nor why it failed (io.concealed).
+	Concealed bool
 	// Fault: the failure is the plugin's own and counts for the fault latch (decisions: "Fault latch").
 	Fault bool
 }

@@ -32,6 +32,8 @@ type NarrativeAppend struct {
 	Segments  []StorySegment `json:"segments"`
 	Kind      string         `json:"kind"` // story
 	Truncated bool           `json:"truncated,omitempty"`
+	// Present are names of characters who are there beside those who speak or act.
+	Present []string `json:"present,omitempty"`
 }
 
 // MessageAppend is a conversation row of a runtime that is not the story.

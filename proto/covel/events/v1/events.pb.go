@@ -1294,6 +1294,7 @@ type RuntimeOutcome struct {
 	ProposalType  string                 `protobuf:"bytes,21,opt,name=proposal_type,json=proposalType,proto3" json:"proposal_type,omitempty"` // of the proposal that was refused, when it was its own
 	LostReads     []string               `protobuf:"bytes,22,rep,name=lost_reads,json=lostReads,proto3" json:"lost_reads,omitempty"`          // run ids of dropped runs whose writes it had read, and committed all the same
 	ParentRunId   string                 `protobuf:"bytes,23,opt,name=parent_run_id,json=parentRunId,proto3" json:"parent_run_id,omitempty"`  // of a nested run
+	Concealed     bool                   `protobuf:"varint,24,opt,name=concealed,proto3" json:"concealed,omitempty"`                          // what it read and wrote, and why it failed, is for no player
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1424,6 +1425,13 @@ func (x *RuntimeOutcome) GetParentRunId() string {
 		return x.ParentRunId
 	}
 	return ""
+}
+
+func (x *RuntimeOutcome) GetConcealed() bool {
+	if x != nil {
+		return x.Concealed
+	}
+	return false
 }
 
 type SetupAttempt struct {
@@ -3250,7 +3258,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\vmodel_calls\x18\x04 \x01(\rR\n" +
 	"modelCalls\x12\x1d\n" +
 	"\n" +
-	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\"\xb5\x03\n" +
+	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\"\xd3\x03\n" +
 	"\x0eRuntimeOutcome\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1b\n" +
@@ -3270,7 +3278,8 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\rproposal_type\x18\x15 \x01(\tR\fproposalType\x12\x1d\n" +
 	"\n" +
 	"lost_reads\x18\x16 \x03(\tR\tlostReads\x12\"\n" +
-	"\rparent_run_id\x18\x17 \x01(\tR\vparentRunId\"\x9a\x01\n" +
+	"\rparent_run_id\x18\x17 \x01(\tR\vparentRunId\x12\x1c\n" +
+	"\tconcealed\x18\x18 \x01(\bR\tconcealed\"\x9a\x01\n" +
 	"\fSetupAttempt\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1a\n" +
