@@ -133,6 +133,7 @@ func TestRuntimeProblems(t *testing.T) {
 		"detached by hand":                 {"schedule: {trigger: manual, detached: true}\nfunction: {handler: run}", []string{f + ":2: schedule.detached: detached is for runtimes of a stage. Use schedule.background"}},
 		"detached agent":                   {"schedule: {stage: audit, detached: true}", []string{f + ":2: schedule.detached: only a function runtime can be detached"}},
 		"a wait that nobody waits":         {"schedule: {stage: audit, detached: {maxSettleWaitMs: 120001}}\nfunction: {handler: run}", []string{f + ":2: schedule.detached.maxSettleWaitMs: 120001 is out of range. Use 1 to 120000", f + ":2: schedule.detached.maxSettleWaitMs: nothing waits without settle. Add settle: true"}},
+		// Rule TL:673: work in the background that lists suspend is refused at load.
 		"suspend in the background":        {"schedule: {trigger: manual, background: true}\nagent: {tools: {builtin: [suspend]}}", []string{f + ":3: agent.tools: work in the background cannot wait for the player. Remove suspend from agent.tools.builtin"}},
 		"sub-agent with stage":             {"schedule: {subagentOnly: true, stage: audit}\nio: {output: {contract: own@1}}", []string{f + ":2: schedule.stage: a sub-agent has no stage; its caller starts it. Remove stage"}},
 		"sub-agent without contract":       {"schedule: {subagentOnly: true}", []string{f + ":2: schedule.subagentOnly: a sub-agent is found by the contract of its output. Add io.output.contract"}},
