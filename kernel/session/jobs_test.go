@@ -352,7 +352,8 @@ func TestAfterARestart(t *testing.T) {
 	})
 }
 
-// Rule TP:390: a drain puts back what has not reached its commit; Rule TP:392: what returned is committed first.
+// Rule TP:390: a drain puts back what has not reached its commit; Rule TP:392: what returned is committed first;
+// Rule TP:403: nothing is started any more.
 func TestADrainAndItsJobs(t *testing.T) {
 	s := playing(t, extract(false))
 	s.say("l1", "我去码头。")
@@ -573,5 +574,35 @@ func TestStoreFaultAtEveryAppendOfJobs(t *testing.T) {
 				t.Fatalf("fault %d at append %d of %d", kind, at, clean.appends)
 			}
 		}
+	}
+}
+
+// Rule TP:422: when the turn is about to start it is looked at again, so that a job queued since is waited for too.
+func TestAJobQueuedWhileTheLineIsLookedAt(t *testing.T) {
+	s := playing(t, extract(true))
+	s.say("l1", "我去码头。")
+	s.jobResult = func(w StartJob) *TurnEnded { return &TurnEnded{ExecutionID: w.Execution.ID, Pack: packView, Crash: "broken"} }
+	s.run()
+	failed := s.only(t)
+	if failed.Status != projections.JobFailed {
+		t.Fatalf("%+v", failed)
+	}
+	s.jobResult = nil
+	s.token++
+	s.feed(Submit{Command{RequestID: "l2", BodyHash: "00", Type: SubmitActions, Tokens: []uint64{s.token}, ExecutionID: "exec-l2",
+		Actions: []projections.Action{{Kind: "say", Text: "我点亮灯。"}}}})
+	if s.state.Phase != Settling {
+		t.Fatalf("phase %s", s.state.Phase)
+	}
+	s.feed(ChangeStatus{Change{Kind: RetryJobChange, JobID: failed.ID, ID: "job-again"}})
+	s.run()
+	if len(s.working) != 1 || s.state.Phase != Settling || len(s.heard[s.token]) > 0 && s.heard[s.token][0].Status == Accepted {
+		t.Fatalf("phase %s, %d jobs at work, %+v", s.state.Phase, len(s.working), s.heard[s.token])
+	}
+	from := len(s.log)
+	s.jobResult = remembered
+	s.run()
+	if got := s.types(from); !strings.Contains(got, "JobSucceeded ActionsSubmitted ExecutionStarted") {
+		t.Errorf("log: %s", got)
 	}
 }
