@@ -91,5 +91,9 @@ func (s *step) stopAdvance(why string) {
 	s.Committed, s.Stop = "", ""
 	s.Phase = Advancing
 	exec := projections.Execution{RequestID: last.RequestID, LogicalTurn: last.LogicalTurn}
-	s.appendAs(AppendClose, last.ID, 2, exec, one(&eventsv1.AdvanceStopped{ExecutionId: last.ID, Reason: why}))
+	ordinal := 2
+	if why == AbortInterrupted { // who was to go on may live after all, and must not take this end for its own
+		ordinal = 3
+	}
+	s.appendAs(AppendClose, last.ID, ordinal, exec, one(&eventsv1.AdvanceStopped{ExecutionId: last.ID, Reason: why}))
 }
