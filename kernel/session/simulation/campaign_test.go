@@ -11,7 +11,7 @@ import (
 )
 
 // shortCampaign is how many lives `make test` plays.
-const shortCampaign = 100
+const shortCampaign = 60
 
 // Rule DESIGN:§16: random commands, faults, two activations, timers and crashes against a simple reference model; a failing
 // seed prints its script.

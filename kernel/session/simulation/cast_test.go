@@ -139,6 +139,10 @@ func perform(view projections.State, run turn.Run, exec projections.Execution, d
 		r.Segments = []sdk.StorySegment{{Kind: "narration", Text: "雨停了。" + exec.ID}}
 		propose(sdk.NarrativeAppend{Segments: r.Segments, Kind: "story"})
 		r.Output = []byte(`{"segments":[]}`)
+		if d.roll(5) == 0 {
+			r.Output = []byte(`{"advance":{"reason":"继续"}}`)
+			remark += ", goes on"
+		}
 	case rt.ID == "guide":
 		propose(sdk.MessageAppend{Content: "去码头？"})
 	default:

@@ -26,7 +26,7 @@ type log struct {
 	states   []projections.State // by version
 	zombies  []session.Append    // writes that hang
 
-	noFence, noRepeat, halves bool // ways of being a bad store, for the test of the simulation
+	noFence, halves bool // ways of being a bad store, for the test of the simulation
 }
 
 // outcome is what became of an append.
@@ -42,7 +42,7 @@ func (w *world) append(a session.Append) (outcome, events.Recorded) {
 	l := &w.log
 	at := int(a.Expected)
 	if at != len(l.recorded) && !l.noFence {
-		if l.noRepeat || at+len(a.Events) > len(l.recorded) {
+		if at+len(a.Events) > len(l.recorded) {
 			return wrongVersion, events.Recorded{}
 		}
 		for i, ev := range a.Events {

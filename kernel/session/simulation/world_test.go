@@ -40,14 +40,13 @@ type sabotage string
 const (
 	sound       sabotage = ""
 	noFence     sabotage = "a store without a fence"
-	noRepeat    sabotage = "a store that does not know a repeat"
 	halfAppends sabotage = "a store that drops the last event of an append"
 	deaf        sabotage = "answers that are lost"
 	twice       sabotage = "answers that come twice"
 	forgetful   sabotage = "a snapshot of another version"
 )
 
-var sabotages = []sabotage{noFence, noRepeat, halfAppends, deaf, twice, forgetful}
+var sabotages = []sabotage{noFence, halfAppends, deaf, twice, forgetful}
 
 // ask is something a client wants, with all that became of it.
 type ask struct {
@@ -88,7 +87,7 @@ func newWorld(sab sabotage, flip reference.Rule) *world {
 		panic(err)
 	}
 	w.append(session.Append{Events: evs})
-	w.log.noFence, w.log.noRepeat, w.log.halves = sab == noFence, sab == noRepeat, sab == halfAppends
+	w.log.noFence, w.log.halves = sab == noFence, sab == halfAppends
 	return w
 }
 
