@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -41,7 +42,7 @@ type stage struct {
 	disk  *disk
 	blobs *memory.Blobs
 	snapshots
-	plugins *registry.Generation
+	plugins atomic.Pointer[registry.Generation]
 	world   worlds.View
 	cast    *cast
 	nodes   map[string]*running // by the name the script gives them
@@ -94,7 +95,7 @@ func play(t *testing.T, s script, store events.Store) (story string, err error) 
 		}
 	}()
 	st.world = worlds.View{Locale: "zh-CN", DefaultLocale: "zh-CN", Record: sdk.WorldRecord{ID: "swamp", Name: "云梦泽", Summary: "A swamp.", Locale: "zh-CN", Lore: "雾里有灯。"}}
-	st.plugins = st.load("")
+	st.plugins.Store(st.load(""))
 	st.open(st.name)
 	if _, err := st.node().Create(context.Background(), sessionID, st.world); err != nil {
 		st.fail("create: %v", err)
@@ -215,7 +216,7 @@ func (st *stage) open(name string) {
 	n.trace, err = trace.NewWriter(context.Background(), &st.traces, slog.New(slog.DiscardHandler))
 	st.must(err)
 	n.Node = node.Start(node.Config{
-		Store: n.process, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: func() *registry.Generation { return st.plugins },
+		Store: n.process, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: st.plugins.Load,
 		ModelReady: st.ready, OwnerAlive: st.alive, Trace: n.trace,
 		Allowances: st.allowed,
 		Name:       n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),

@@ -152,7 +152,7 @@ func install(st *stage, l line) {
 	if !slices.ContainsFunc(st.s.files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, l.rest+"/plugins/") }) || l.rest == "" {
 		st.fail("the script has no file -- %s/plugins/… --", cmp.Or(l.rest, "VERSION"))
 	}
-	st.plugins = st.load(l.rest)
+	st.plugins.Store(st.load(l.rest))
 }
 
 func store(st *stage, l line) {

@@ -237,6 +237,7 @@ func TestSessionsNewestFirst(t *testing.T) {
 	expect(t, "sessions", ids(sessionsOf(t, m)), []string{"b", "c", "a"})
 }
 
+// Rule TP:377: the scan finds sessions whose jobs wait or run, also those that another process queued.
 func TestDue(t *testing.T) {
 	store, m := memory.New(memory.Options{}), open(t)
 	defer store.Close()
@@ -257,6 +258,14 @@ func TestDue(t *testing.T) {
 	put(t, store, "a", "e2", &eventsv1.ExecutionStarted{ExecutionId: "e2"})
 	expect(t, "due", due(), []string{"a", "z"})
 	put(t, store, "z", "e1", &eventsv1.ExecutionAborted{ExecutionId: "e1", Reason: "interrupted"})
+	expect(t, "due", due(), []string{"a"})
+	put(t, store, "z", "e3", &eventsv1.ExecutionStarted{ExecutionId: "e3"})
+	put(t, store, "z", "e3", &eventsv1.JobQueued{JobId: "j1", RuntimeId: "painter", Plugin: &eventsv1.PluginRef{Id: "painter"}, MaxQueueMs: 1000, Input: &eventsv1.JobInput{Version: 1}},
+		&eventsv1.ExecutionCommitted{ExecutionId: "e3"})
+	expect(t, "due with a job that waits", due(), []string{"a", "z"})
+	put(t, store, "z", "j2", &eventsv1.JobStarted{JobId: "j1", Attempt: 1, ExecutionId: "e4"})
+	expect(t, "due with a job that runs", due(), []string{"a", "z"})
+	put(t, store, "z", "j3", &eventsv1.JobSucceeded{JobId: "j1"})
 	expect(t, "due", due(), []string{"a"})
 	poison(t, store, "a")
 	expect(t, "due when parked", due(), none)
