@@ -77,7 +77,12 @@ func (b *Book) Agree(s projections.State) []string {
 	}
 	differ("setup", setups, wantSetups)
 	differ("ledger", runs, wantRuns)
-	differ("requests", len(s.Session.Requests), len(b.requests))
+	differ("gathered", len(s.Session.Gathering.Submissions), b.gathered())
+	known := map[string]bool{}
+	for _, r := range s.Session.Requests { // one that was gathered is remembered again with its turn
+		known[r.SeatID+"\x00"+r.ID] = true
+	}
+	differ("requests", len(known), len(b.requests))
 	return out
 }
 

@@ -6,6 +6,7 @@ package reference
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -68,7 +69,7 @@ type line struct {
 type request struct {
 	version   uint64
 	execution string
-	hash      string
+	waits     bool // for those of other seats
 }
 
 // New gives the book of a session that has no events yet.
@@ -146,6 +147,7 @@ func (b *Book) Append(recorded []events.Recorded) {
 	for _, f := range facts {
 		b.version++
 		b.session(f)
+		b.gather(f)
 		b.input(f)
 		b.job(f, facts)
 		b.suspension(f, facts)
@@ -264,15 +266,59 @@ func (b *Book) ended(id, how string) {
 }
 
 // remember takes a request that the log knows now.
-func (b *Book) remember(seat, id, execution string, hash []byte) {
+func (b *Book) remember(seat, id, execution string) {
 	if id == "" {
 		return
 	}
 	key := seat + "\x00" + id
-	if b.requests[key] != nil {
+	if r := b.requests[key]; r != nil && r.waits { // it was gathered, and its turn begins
+		r.execution, r.waits = execution, false
+		return
+	} else if r != nil {
 		b.Blame("version %d: request %s of %s stands in the log twice", b.version, id, seat)
 	}
-	b.requests[key] = &request{b.version, execution, fmt.Sprintf("%x", hash)}
+	b.requests[key] = &request{version: b.version, execution: execution}
+}
+
+// gathered are the submissions that wait for those of other seats.
+func (b *Book) gathered() int {
+	n := 0
+	for _, r := range b.requests {
+		if r.waits {
+			n++
+		}
+	}
+	return n
+}
+
+// gather keeps a submission; one of a seat at most waits, and each leaves once.
+func (b *Book) gather(f fact) {
+	switch m := f.msg.(type) {
+	case *eventsv1.SubmissionGathered:
+		if m.Replaces != "" {
+			b.leaves(f, m.SeatId, m.Replaces)
+		}
+		for key, r := range b.requests {
+			if r.waits && strings.HasPrefix(key, m.SeatId+"\x00") {
+				b.Blame("version %d: two submissions of %s wait", f.Version, m.SeatId)
+			}
+		}
+		b.remember(m.SeatId, m.RequestId, "")
+		if r := b.requests[m.SeatId+"\x00"+m.RequestId]; r != nil {
+			r.waits = true
+		}
+	case *eventsv1.SubmissionWithdrawn:
+		b.leaves(f, m.SeatId, m.RequestId)
+	}
+}
+
+func (b *Book) leaves(f fact, seat, id string) {
+	r := b.requests[seat+"\x00"+id]
+	if r == nil || !r.waits {
+		b.Blame("version %d: the submission %s of %s leaves and does not wait", f.Version, id, seat)
+		return
+	}
+	r.waits = false
 }
 
 // input follows the lines of the player: of each accepted one exactly one is in the log, and it is shown, or kept as a
@@ -280,9 +326,9 @@ func (b *Book) remember(seat, id, execution string, hash []byte) {
 func (b *Book) input(f fact) {
 	switch m := f.msg.(type) {
 	case *eventsv1.ActionsSubmitted:
-		b.remember(m.SeatId, m.RequestId, m.ExecutionId, m.BodyHash)
+		b.remember(m.SeatId, m.RequestId, m.ExecutionId)
 		for _, g := range m.Gathered {
-			b.remember(g.SeatId, g.RequestId, m.ExecutionId, g.BodyHash)
+			b.remember(g.SeatId, g.RequestId, m.ExecutionId)
 		}
 		if m.Type == "run_runtimes" {
 			return
@@ -293,15 +339,15 @@ func (b *Book) input(f fact) {
 		}
 		b.inputs[m.ExecutionId], b.draft = in, nil
 	case *eventsv1.SuspensionClaimed:
-		b.remember(m.SeatId, m.RequestId, m.ExecutionId, m.BodyHash)
+		b.remember(m.SeatId, m.RequestId, m.ExecutionId)
 	case *eventsv1.HeadMoved:
-		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "", m.Request.GetBodyHash())
+		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.BranchNamed:
-		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "", m.Request.GetBodyHash())
+		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.MessageRevised:
-		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "", m.Request.GetBodyHash())
+		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.JobQueued:
-		b.remember(m.SeatId, m.RequestId, m.JobId, m.BodyHash)
+		b.remember(m.SeatId, m.RequestId, m.JobId)
 	case *eventsv1.ExecutionFailed:
 		b.keep(m.ExecutionId)
 	case *eventsv1.ExecutionAborted:

@@ -99,7 +99,7 @@ var drawn = []struct {
 	always bool
 }{
 	{"deliver", 40, true}, {"turn", 40, true}, {"job", 15, true}, {"calm", 4, false},
-	{"say", 14, true}, {"play", 8, true}, {"start", 2, false}, {"answer", 4, true}, {"retry", 4, false}, {"run", 4, false}, {"again", 4, false},
+	{"say", 14, true}, {"play", 8, true}, {"table", 2, false}, {"say-2", 5, false}, {"close-table", 1, false}, {"withdraw", 1, false}, {"start", 2, false}, {"answer", 4, true}, {"retry", 4, false}, {"run", 4, false}, {"again", 4, false},
 	{"resume", 12, true}, {"abandon", 2, false}, {"undo", 4, false}, {"move", 3, false}, {"regenerate", 4, false}, {"revise", 3, false}, {"name", 1, false},
 	{"repeat", 4, false}, {"stale", 1, false}, {"stop", 3, false}, {"pause", 1, false}, {"unpause", 3, true}, {"end", 1, false},
 	{"setup-retry", 2, false}, {"setup-waive", 1, false}, {"cancel-job", 3, false}, {"retry-job", 3, false}, {"run-job", 4, false},

@@ -8,6 +8,7 @@ import (
 	"github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 var lines = []string{"我等。", "Look at the lamp", "龍が来た🐉", "去码头", "ＡＩ"}
@@ -25,6 +26,20 @@ func init() {
 			remark := verbs["say"](w, s)
 			w.settle(s.args[2]%2 == 0)
 			return remark
+		},
+		"table": func(w *world, s step) string { // somebody takes a second seat or leaves it, and the seats gather or do not
+			seat := &eventsv1.Seat{Id: "seat-2", Name: "龙胆", Role: "player", Control: []string{"human", "human", "open"}[s.args[1]%3]}
+			w.outside(&eventsv1.SeatChanged{Seat: seat})
+			gathering := []string{projections.GatheringOn, projections.GatheringOn, ""}[s.args[2]%3]
+			w.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: gathering, GatherTimeoutMs: uint64(s.args[1]%2) * 50_000}})
+			return fmt.Sprintf("the second seat is %s, gathering %q", seat.Control, gathering)
+		},
+		"say-2": func(w *world, s step) string {
+			return w.command(s, session.Command{Type: session.SubmitActions, SeatID: "seat-2", Actions: []projections.Action{{Kind: "say", SeatID: "seat-2", Text: "我守门。" + fmt.Sprint(w.ids)}}})
+		},
+		"close-table": func(w *world, s step) string { return w.changeStatus(s, session.Change{Kind: session.CloseGathering}) },
+		"withdraw": func(w *world, s step) string {
+			return w.changeStatus(s, session.Change{Kind: session.WithdrawSubmission, SeatID: []string{"seat-1", "seat-2"}[s.args[1]%2]})
 		},
 		"start": func(w *world, s step) string { return w.command(s, session.Command{Type: session.StartSession}) },
 		"answer": func(w *world, s step) string {

@@ -2,15 +2,19 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/job"
 	"github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/session/reference"
 	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 const streamOf = "session-s1"
@@ -213,7 +217,7 @@ func (w *world) answered(a *ask, t *tok, from *shell, answer session.Answer) {
 // commandAnswered holds the answer to a command against the log: accepted is what stands there, once; refused is what
 // does not.
 func (w *world) commandAnswered(a *ask, from *shell, answer session.Answer) {
-	version, execution, known := w.book.Request("seat-1", a.cmd.RequestID)
+	version, execution, known := w.book.Request(cmp.Or(a.cmd.SeatID, "seat-1"), a.cmd.RequestID)
 	switch {
 	case answer.Status == session.Accepted && !known:
 		w.book.Blame("%s is accepted and not in the log", a)
@@ -366,6 +370,7 @@ func (w *world) rest() {
 		w.append(w.log.zombies[0])
 		w.log.zombies = w.log.zombies[1:]
 	}
+	w.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{}}) // nobody waits for others any more
 	for round := range 8 {
 		w.settle(true)
 		for _, s := range w.shells {
@@ -416,6 +421,9 @@ func (w *world) ended() {
 	}
 	for _, j := range top.Jobs.Open() {
 		blame("job %s of %s stays %s; %s", j.ID, j.RuntimeID, j.Status, w.where())
+	}
+	if n := len(top.Session.Gathering.Submissions); n > 0 && top.Session.Status != projections.StatusPaused {
+		blame("%d submissions wait for nobody; %s", n, w.where())
 	}
 	for _, s := range w.shells {
 		if s == nil {
@@ -469,6 +477,16 @@ func (w *world) where() string {
 		}
 	}
 	return out
+}
+
+// outside appends what another process has decided, at once.
+func (w *world) outside(msg proto.Message) {
+	w.ids++
+	ev, err := events.Encode(events.NewID(streamOf, "outside", w.ids, 0), &eventsv1.Metadata{AppendEnd: uint64(w.log.head()) + 1}, msg)
+	if err != nil {
+		panic(err)
+	}
+	w.append(session.Append{Expected: w.log.head(), Events: []events.Event{ev}})
 }
 
 // timers rings those that are due.
