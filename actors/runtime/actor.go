@@ -59,6 +59,7 @@ type runtime struct {
 	budgetTimer *time.Timer
 	ended       bool
 	deltas      int // pieces of text that were shown
+	subagents   subagents
 
 	spending sync.Mutex
 	spent    trace.Usage // of the model calls that have ended
@@ -82,13 +83,14 @@ func (r *runtime) Receive(c actor.Context) {
 		r.watchTime(c)
 		r.self = mailbox{c.Self(), c.ActorSystem().Root}
 		r.equip(c)
-		if r.run.start.Resumed != nil { // its guard let it run when it began
+		if r.run.start.Resumed != nil || r.run.start.Subagent != nil { // its guard let it run when it began; a sub-agent has none
 			r.begin(c)
 			return
 		}
 		r.preRuntime(c)
 	case *actor.Stopped:
 		r.release()
+		r.subagents.lost(r.run.frozen.Account)
 		if r.budgetTimer != nil {
 			r.budgetTimer.Stop()
 		}
@@ -118,7 +120,10 @@ func (r *runtime) Receive(c actor.Context) {
 		r.handled(c, m)
 	case callRun, callOff, Ended, *actor.Terminated, gone:
 		r.calls.receive(c, r, m)
-	case kernelsession.Progress: // of a called run
+		r.subagents.receive(c, r, m)
+	case startSubagent, cancelSubagent:
+		r.subagents.receive(c, r, m)
+	case kernelsession.Progress: // of a called run or a sub-agent
 		c.Send(c.Parent(), m)
 	case Interject:
 		if r.agent == nil || r.ended { // a guard or a handler reads no interjections
@@ -190,14 +195,18 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 	r.release()
 	r.code.end()
 	r.calls.cancel(c, "the run that called it has ended")
-	r.postRuntime(c, res)
+	r.drain(c, res)
 }
 
 // report checks the result as it is after the hooks, tells the parent, and stops.
 func (r *runtime) report(c actor.Context, res turn.Result) {
 	res = r.run.result(res)
+	if r.run.start.Subagent != nil {
+		res = r.withoutWrites(res)
+	}
+	res.Subagents = r.subagents.ended
 	if err := checkContract(r.run.plugin, r.run.start.Runtime, res); err != nil {
-		res.Status, res.StopReason, res.Error, res.Proposals, res.Events = turn.Failed, "invalid-output", err.Error(), nil, nil
+		res.Status, res.StopReason, res.Error, res.Proposals, res.Events, res.Operations = turn.Failed, "invalid-output", err.Error(), nil, nil, nil
 	}
 	r.emitEnd(res)
 	r.work.close(res)
@@ -229,9 +238,7 @@ func (r *runtime) progress(c actor.Context, p kernelsession.Progress) {
 func (r *runtime) about(p kernelsession.Progress) kernelsession.Progress {
 	rt := r.run.start.Runtime
 	p.RuntimeID, p.PluginID, p.RunID, p.Label, p.Stage = rt.ID, rt.PluginID, r.run.start.RunID, r.label, string(rt.Schedule.Stage)
-	if n := len(r.run.start.Callers); n > 0 {
-		p.ParentRunID = r.run.start.Callers[n-1].RunID
-	}
+	p.ParentRunID = r.run.start.ParentRunID()
 	if rt.IO.Concealed {
 		p = p.WithoutContents()
 	}

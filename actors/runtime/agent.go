@@ -22,6 +22,7 @@ type agent struct {
 	call       uint64 // number of the model call or tool batch under way; answers of older ones are late
 	callCancel context.CancelFunc
 	emitted    []string // topics this loop emitted
+	withheld   []string // tools that write, which a sub-agent does not have
 	ledger     budget.Ledger
 }
 
@@ -54,6 +55,9 @@ func (a *agent) begin(c actor.Context) {
 	cfg.Take = a.r.run.frozen.State.Tree.Told()
 	cfg.Hooks = a.hooks()
 	cfg.NoSuspend = cfg.NoSuspend || len(a.r.run.start.Callers) > 0
+	if b := a.r.run.start.Subagent; b != nil && b.MaxSteps > 0 {
+		cfg.MaxSteps = min(cfg.MaxSteps, b.MaxSteps)
+	}
 	a.authorised = cfg.Authorised()
 	if from := a.r.run.start.Resumed; from != nil {
 		a.resume(c, cfg, from.Loop, from.Answer)

@@ -50,6 +50,13 @@ func (a *agent) finish(c actor.Context, o loop.Outcome) {
 		return
 	}
 	res.Output = o.Output
+	if a.r.run.start.Subagent != nil { // its answer is the caller's, and no message
+		if len(rt.IO.OutputSchema) == 0 && len(res.Output) == 0 {
+			res.Output, _ = plainjson.Marshal(o.Text) // a string always encodes
+		}
+		a.r.end(c, res)
+		return
+	}
 	var signal struct {
 		PreGameDone bool `json:"preGameDone"`
 	}

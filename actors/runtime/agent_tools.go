@@ -41,6 +41,9 @@ func (a *agent) offers() ([]loop.ToolOffer, error) {
 			continue // nobody could answer a run that another one waits for
 		}
 		t, ok := tools.Builtin(name)
+		if ok && a.withholds(t) {
+			continue
+		}
 		if !ok {
 			a.r.Log.Warn("builtin tool \"" + name + "\" is not installed on this host — not offered")
 			continue
@@ -51,6 +54,9 @@ func (a *agent) offers() ([]loop.ToolOffer, error) {
 		t, ok := plugin.Tools[name]
 		if !ok {
 			return nil, errors.Errorf("runtime %q declares plugin tool %q, but its plugin did not register it", rt.ID, name)
+		}
+		if a.withholds(t) {
+			continue
 		}
 		add(t)
 	}
@@ -64,10 +70,8 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 	self, root, parent := c.Self(), c.ActorSystem().Root, c.Parent()
 	rt := a.r.run.start.Runtime
 	told := func(kind kernelsession.ProgressKind, tc model.ToolCall, failure string) {
-		p := kernelsession.Progress{Kind: kind, ToolName: tc.Name, ToolCallID: tc.ID, Error: failure}
-		p.RuntimeID, p.PluginID, p.RunID, p.Label, p.Stage = rt.ID, rt.PluginID, a.r.run.start.RunID, a.r.label, string(rt.Schedule.Stage)
 		if !rt.IO.Concealed {
-			root.Send(parent, p)
+			root.Send(parent, a.r.about(kernelsession.Progress{Kind: kind, ToolName: tc.Name, ToolCallID: tc.ID, Error: failure}))
 		}
 	}
 	safego.Go("tools", func() {
@@ -77,7 +81,7 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 		for _, b := range e.Batches {
 			if over { // the loop answers the calls that did not run
 				for _, tc := range b.Calls {
-					a.r.emitTool(tc.ID, tools.Skipped(tc.Name, tc.Arguments, "an earlier call ended or suspended the run"), time.Now())
+					a.r.emitTool(a.r.run.scope(), tc.ID, tools.Skipped(tc.Name, tc.Arguments, "an earlier call ended or suspended the run"), time.Now())
 				}
 				continue
 			}
@@ -87,6 +91,7 @@ func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 				told(kernelsession.ToolCalling, tc, "")
 				jobs[i] = a.r.run.call(tc.Name, tc.Arguments, a.authorised)
 				jobs[i].Emitted = a.emitted
+				jobs[i].Delegate = a.r.delegator(tc.ID)
 			}
 			a.runBatch(ctx, b.Calls, jobs, results)
 			for i, res := range results {
@@ -125,6 +130,7 @@ func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []too
 }
 
 func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {
+	a.noteWithheld(res.Name)
 	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused, Skipped: res.Skipped, Terminate: res.Terminate}
 	if res.Cause != nil && !res.Skipped {
 		a.r.Log.Error("tool failed", "tool", res.Name, "runtime", a.r.run.start.Runtime.ID, "error", res.Cause)

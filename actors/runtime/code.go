@@ -44,7 +44,7 @@ func (r *runtime) newCode(toolNames []string) *code {
 	k.view.PluginData = ownRecords{r.run, &k.access}
 	k.view.RecursiveCall, k.view.Gateway = k.recurse, k.modelGateway()
 	if toolNames != nil {
-		k.view.Tools = k
+		k.view.Tools, k.view.Agents = k, &agentCaller{code: k}
 	}
 	r.code = k
 	return k

@@ -50,6 +50,10 @@ func (r *runtime) buildContext(ctx context.Context, tell func(notice)) (prompt.I
 		return in, nil, err
 	}
 	in.Segments = extension.Segments(segments)
+	if b := r.run.start.Subagent; b != nil {
+		in = r.briefed(in, *b)
+		return in, prompt.Build(in), nil
+	}
 	if !prompt.Shared(rt) {
 		return r.withHistory(ctx, in, f.Shared.history(f))
 	}

@@ -63,7 +63,7 @@ func (r *runtime) allowed(c actor.Context, m allowed) {
 // came before it, has no result to replace.
 func (r *runtime) postRuntime(c actor.Context, res turn.Result) {
 	hooks, about := r.run.frozen.Hooks, r.run.scope()
-	if !hooks.Has(sdk.OnPostRuntime.Name) || res.SkipReason == turn.SkipHook {
+	if !hooks.Has(sdk.OnPostRuntime.Name) || res.SkipReason == turn.SkipHook || r.run.start.Subagent != nil {
 		r.report(c, res)
 		return
 	}

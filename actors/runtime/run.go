@@ -35,6 +35,8 @@ type run struct {
 	proposals    []sdk.Proposal
 	events       []sdk.EmittedEvent
 	interactions []tools.Interaction // the last of each id
+	operations   []turn.Operation    // staged through write services, its own and those of its sub-agents
+	attempted    []string            // of a sub-agent: the tools that write which it called in vain
 }
 
 func newRun(f Frozen, start turn.Run, plugin *registry.Loaded) *run {
@@ -236,6 +238,6 @@ func (r *run) result(res turn.Result) turn.Result {
 		res.Status, res.StopReason, res.SkipReason, res.Error = turn.Failed, "invalid-output", "", err.Error()
 		return res
 	}
-	res.Proposals, res.Events = r.proposals, r.events
+	res.Proposals, res.Events, res.Operations = r.proposals, r.events, r.operations
 	return res
 }

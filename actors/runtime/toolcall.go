@@ -16,13 +16,14 @@ import (
 // execute → PostToolUse"). The name is authorised after the hooks: it is the final one that counts (tools.txt, "unavailable").
 func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools.CallResult {
 	hooks, about := r.run.frozen.Hooks, r.run.scope()
+	about.Concealed = about.Concealed || r.asksPrivately(call)
 	began := time.Now()
-	r.emit(trace.ToolCalling, trace.ToolCall{ToolName: call.Name, ToolCallID: id, Arguments: call.Arguments})
+	r.Trace.Emit(about, trace.ToolCalling, trace.ToolCall{ToolName: call.Name, ToolCallID: id, Arguments: call.Arguments, Approval: approvalOf(call.Name)})
 	if hooks.Has(sdk.OnPreToolUse.Name) {
 		use, o := hook.Run(ctx, hooks, sdk.OnPreToolUse, about, sdk.ToolUse{ToolCall: sdk.ToolCall{ID: id, Name: call.Name, Arguments: call.Arguments}})
 		if o.Aborted {
 			done := tools.RefusedByHook(call.Name, call.Arguments, o.Reason)
-			r.emitTool(id, done, began)
+			r.emitTool(about, id, done, began)
 			return done
 		}
 		call.Name, call.Arguments = use.ToolCall.Name, use.ToolCall.Arguments
@@ -30,7 +31,7 @@ func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools
 	if err := r.run.frozen.Account.admit(allowance.ToolCall); err != nil {
 		done := tools.Skipped(call.Name, call.Arguments, err.Error())
 		done.Cause = err
-		r.emitTool(id, done, began)
+		r.emitTool(about, id, done, began)
 		return done
 	}
 	done := r.Tools.Run(ctx, call)
@@ -43,25 +44,33 @@ func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools
 		}
 		done.Terminate = o.End
 	}
-	r.emitTool(id, done, began)
+	r.emitTool(about, id, done, began)
 	return done
 }
 
-func (r *runtime) emitTool(id string, done tools.CallResult, began time.Time) {
+func (r *runtime) emitTool(about trace.Scope, id string, done tools.CallResult, began time.Time) {
 	end := trace.ToolEnd{
 		ToolName: done.Name, ToolCallID: id, Arguments: done.Arguments, Repaired: string(done.Fix), Result: done.Envelope, Content: done.Content,
-		Success: done.Err == nil, Skipped: done.Skipped, DurationMs: time.Since(began).Milliseconds(),
+		Success: done.Err == nil, Skipped: done.Skipped, DurationMs: time.Since(began).Milliseconds(), Approval: approvalOf(done.Name),
 	}
 	for _, p := range done.Proposals {
 		end.Staged = append(end.Staged, p.Type)
 	}
 	if done.Err == nil {
-		r.emit(trace.ToolCompleted, end)
+		r.Trace.Emit(about, trace.ToolCompleted, end)
 		return
 	}
 	end.Code, end.Error, end.Hint = string(done.Err.Code), done.Err.Message, done.Err.Hint
 	if done.Cause != nil {
 		end.Error = done.Cause.Error()
 	}
-	r.emit(trace.ToolFailed, end)
+	r.Trace.Emit(about, trace.ToolFailed, end)
+}
+
+// approvalOf is how a call is approved: the framework's tools need nobody's word (seed: tools.txt, "Overview").
+func approvalOf(name string) string {
+	if tools.Reserved(name) {
+		return "auto-allowed"
+	}
+	return ""
 }

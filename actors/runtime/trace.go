@@ -17,8 +17,9 @@ func (r *run) scope() trace.Scope {
 		SessionID: r.frozen.State.Session.ID, TurnID: r.frozen.Execution.ID, RunID: r.start.RunID, RuntimeID: rt.ID, PluginID: rt.PluginID,
 		Concealed: rt.IO.Concealed,
 	}
-	if n := len(r.start.Callers); n > 0 {
-		s.ParentRunID = r.start.Callers[n-1].RunID
+	s.ParentRunID = r.start.ParentRunID()
+	if b := r.start.Subagent; b != nil {
+		s.ParentCallID, s.Concealed = b.ParentCallID, b.Private
 	}
 	return s
 }
@@ -40,6 +41,10 @@ func (r *runtime) emitEnd(res turn.Result) {
 		case sdk.InteractionRequest{}.ProposalType(), sdk.UIRender{}.ProposalType():
 			r.emit(trace.BlockEmitted, trace.Block{ID: gjson.GetBytes(p.Payload, "interactionId").String(), Type: p.Type, Block: p.Payload})
 		}
+	}
+	if r.run.start.Subagent != nil {
+		r.emitSubagentEnd(res)
+		return
 	}
 	end := trace.RuntimeEnd{
 		Stage: string(res.Stage), Status: string(res.Status), StopReason: res.StopReason, SkipReason: res.SkipReason, Finalizer: res.Finalizer, Error: res.Error,

@@ -263,6 +263,7 @@ func (c *cast) guard(ctx context.Context, rt *sdk.Runtime) (sdk.GuardResult, err
 func (c *cast) tool(name string) sdk.Tool {
 	return sdk.Tool{
 		Name: name, Description: "Does what the script says.", Parameters: json.RawMessage(`{"type":"object"}`),
+		Annotations: sdk.Annotations{ReadOnly: strings.HasPrefix(name, "read-")},
 		Execute: func(ctx context.Context, args json.RawMessage, rt *sdk.Runtime) (sdk.ToolResult, error) {
 			c.note("tool %s is called by %s with %s", name, rt.RuntimeID, args)
 			s := scene{rt: rt, tool: sdk.ToolResult{Content: map[string]any{"ok": true}}}

@@ -44,7 +44,7 @@ func TestWhatAScriptSaysOfItsMistakes(t *testing.T) {
 		"unknown allowance":          {"allow moons=3", "x.turn:1", "write allow [session] ALLOWANCE=N"},
 		"together with something":    {"together\n  start", "x.turn:2", "one player command per indented line"},
 		"unknown function":           {"function 无人\n  done", "x.turn:1", "have no function 无人; they have function notes, hook notes TurnStart, tool ring"},
-		"unknown step":               {"function notes\n  set log bell 1\n  sing", "x.turn:3", `a function has no step "sing"; its steps are actions, activation, call`},
+		"unknown step":               {"function notes\n  set log bell 1\n  sing", "x.turn:3", `a function has no step "sing"; its steps are actions, activation, ask`},
 		"a step of another role":     {"hook notes TurnStart\n  set log bell 1", "x.turn:2", `a hook has no step "set"; its steps are abort, error`},
 		"no JSON":                    {"function notes\n  set log bell {", "x.turn:2", "that is no JSON; write set NAMESPACE KEY JSON"},
 		"a step with too little":     {"function notes\n  read log", "x.turn:2", "something is missing; write read NAMESPACE KEY"},

@@ -63,6 +63,7 @@ func init() {
 		"propose": {"propose TYPE JSON", code, proposeStep},
 		"form":    {"form JSON", code, formStep},
 		"call":    {"call TOOL JSON", "function", callStep},
+		"ask":     {"ask CONTRACT|RUNTIME BRIEF", "function", askStep},
 		// What it notes of what it is given.
 		"read":       {"read NAMESPACE KEY", code, readStep},
 		"inputs":     {"inputs NAME…", code, inputsStep},

@@ -394,7 +394,8 @@ func (d Diagnostic) WithoutContents() any { return Diagnostic{Code: d.Code} }
 
 // WritesDropped is subagent.writes-dropped.
 type WritesDropped struct {
-	Types []string `json:"types"`
+	Types []string `json:"types"`           // of the writes that were staged
+	Tools []string `json:"tools,omitempty"` // that write, which it called and does not have
 }
 
 // WithoutContents keeps everything.

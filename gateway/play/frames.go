@@ -302,6 +302,7 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 			payload[key] = value
 		}
 	}
+	put("parentRunId", p.ParentRunID)
 	switch p.Kind {
 	case kernel.NarrativeDelta:
 		payload["delta"] = p.Delta
@@ -327,7 +328,6 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		}
 	default:
 		put("runId", p.RunID)
-		put("parentRunId", p.ParentRunID)
 		put("label", p.Label)
 		put("stage", p.Stage)
 		put("status", p.Status)

@@ -118,7 +118,7 @@ func NewConfig(rt manifest.Runtime, tools []ToolOffer, locale string) Config {
 		Segments:        story && HasSegments(rt.IO.OutputSchema),
 		OutputSchema:    rt.IO.OutputSchema,
 		DeferredBy:      rt.PluginID,
-		NoSuspend:       p.Name == ActorProfile,
+		NoSuspend:       p.Name == ActorProfile || rt.Schedule.SubagentOnly,
 		Limits:          limitsOf(rt.Agent),
 		AfterTools:      slices.Clone(rt.Agent.AfterTools),
 		Require:         rt.Agent.Require,

@@ -65,12 +65,17 @@ func ResolveProfile(name ProfileName) Profile {
 	return p
 }
 
-// ProfileOf is the profile of a runtime: the one it names, else story for a runtime with story visibility, else system;
-// single values that its manifest gives replace the profile's.
+// ProfileOf is the profile of a runtime: the one it names, else actor for a sub-agent, story for a runtime with story
+// visibility, and system for any other; single values that its manifest gives replace the profile's. A sub-agent writes for
+// the run that asked and never to the player.
 func ProfileOf(rt manifest.Runtime) Profile {
 	a := rt.Agent
 	name := ProfileName(a.Profile)
-	if name == "" && rt.IO.Visibility == manifest.VisibilityStory {
+	switch {
+	case name != "":
+	case rt.Schedule.SubagentOnly:
+		name = ActorProfile
+	case rt.IO.Visibility == manifest.VisibilityStory:
 		name = StoryProfile
 	}
 	p := ResolveProfile(name)
@@ -88,6 +93,9 @@ func ProfileOf(rt manifest.Runtime) Profile {
 	}
 	if a.MaxSteps > 0 {
 		p.MaxSteps = a.MaxSteps
+	}
+	if rt.Schedule.SubagentOnly {
+		p.Stream, p.Steering = false, false
 	}
 	return p
 }

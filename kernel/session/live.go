@@ -28,7 +28,7 @@ type Progress struct {
 	Attempt     int   // llm.waiting: the attempt that follows, from 2
 	Reason      string
 	Hazard      *turn.Diagnostic    // scheduling.hazard
-	ParentRunID string              // of a run that another one called
+	ParentRunID string              // of a run that another one called, or asked as a sub-agent
 	Report      *sdk.ProgressReport // job-status.updated
 }
 

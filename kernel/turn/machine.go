@@ -80,7 +80,8 @@ type Run struct {
 	Reads    []string   // as Result.Reads: whose staged operations its inputs hold
 	Resumed  *Resumed   // goes on after the player's answer
 	// Callers are the runs above one that was called by another, from the top; nil for a run of the stages.
-	Callers []CallerFrame
+	Callers  []CallerFrame
+	Subagent *Brief // runs as a sub-agent, inside the run that asked
 }
 
 // Input is something that happened to an execution.

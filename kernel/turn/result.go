@@ -151,7 +151,7 @@ type SubagentRun struct {
 	RuntimeID    string
 	PluginID     string
 	RunID        string
-	ParentCallID string // the tool call it answers, "" from ctx.agents
+	ParentCallID string // the call it answers: of delegate, or of ctx.agents
 	Status       Status
 	StopReason   string
 	Error        string

@@ -219,6 +219,14 @@ func (l *loader) combinations(r *Runtime, o *object) {
 			wrong("schedule.subagentOnly", "", "only an agent can be a sub-agent")
 		case r.IO.OutputContract == "":
 			wrong("schedule.subagentOnly", "Add io.output.contract", "a sub-agent is found by the contract of its output")
+		case story:
+			wrong("io.visibility", "Let the agent that asks tell the story", "a sub-agent answers the run that asked, not the player")
+		case r.Guard != "":
+			wrong("guard", "Let the runtime that asks decide", "a sub-agent has no guard")
+		case r.IO.RecordAs != "":
+			wrong("io.output", "Remove recordAs", "a sub-agent commits nothing, so that it exports nothing")
+		case slices.Contains(a.BuiltinTools, "delegate"), slices.Contains(a.BuiltinTools, "suspend"):
+			wrong("agent.tools", "Remove delegate and suspend from agent.tools.builtin", "a sub-agent cannot start others, and cannot wait for the player")
 		}
 	}
 }

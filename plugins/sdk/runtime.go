@@ -38,6 +38,7 @@ type Runtime struct {
 	// OpenInteractions are the plugin's own interactions that still wait for an answer.
 	OpenInteractions []OpenInteraction
 	Tools            ToolCaller // function runtimes only, else nil
+	Agents           Agents     // function runtimes only, else nil
 	// ResumeData is the player's answer, JSON, when the handler is called again after it suspended; nil before. What the
 	// first call staged is still staged.
 	ResumeData              json.RawMessage

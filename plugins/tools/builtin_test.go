@@ -33,8 +33,8 @@ func TestFrameworkToolNames(t *testing.T) {
 	if Declarable("search-tools") || !Declarable("suspend") || Declarable("echo-value") {
 		t.Error("search-tools is the one framework tool a manifest cannot list")
 	}
-	if _, ok := Builtin("delegate"); ok {
-		t.Error("delegate is not on this host yet")
+	if _, ok := Builtin("memory-search"); ok {
+		t.Error("memory-search is not on this host yet")
 	}
 }
 

@@ -32,9 +32,11 @@ type Call struct {
 	// comes back as proposals.
 	Runtime *sdk.Runtime
 
-	Topics   []Topic  // advertised topics of the session
-	Emitted  []string // topics this loop has emitted already
-	Language string   // instruction language: "zh", else English
+	Topics  []Topic  // advertised topics of the session
+	Emitted []string // topics this loop has emitted already
+	// Delegate runs a sub-agent for a call of delegate and returns its answer; it heeds ctx. nil: this run cannot.
+	Delegate func(ctx context.Context, ask sdk.AgentRequest) (Delegated, error)
+	Language string // instruction language: "zh", else English
 }
 
 // CallResult is how a call ended. Either Err is set, or Content and the effects are.
@@ -110,6 +112,9 @@ func (e *Executor) Run(ctx context.Context, c Call) CallResult {
 		return r.fail(failure)
 	}
 	r.Arguments, r.Fix = string(args.JSON), args.Fix
+	if c.Name == Delegate && c.Delegate != nil {
+		return r.delegated(ctx, c, args.JSON)
+	}
 	done, err := e.execute(ctx, tool, args.JSON, c.Runtime)
 	if err != nil {
 		return r.failed(err)

@@ -152,7 +152,11 @@ func TestResolve(t *testing.T) {
 		"authorised, not registered":      {func(c *Call) { c.Own = nil }, sdk.NotFound},
 		"a builtin without authorisation": {func(c *Call) { c.Name = RuntimeDone }, sdk.Unavailable},
 		"a builtin":                       {func(c *Call) { c.Name = RuntimeDone; c.Authorised = []string{RuntimeDone} }, ""},
-		"a reserved name this host lacks": {func(c *Call) { c.Name = "delegate"; c.Authorised = []string{"delegate"}; c.Own["delegate"] = echoTool }, sdk.NotFound},
+		"a reserved name this host lacks": {func(c *Call) {
+			c.Name = "memory-search"
+			c.Authorised = []string{"memory-search"}
+			c.Own["memory-search"] = echoTool
+		}, sdk.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := call(echoTool, `{"value":"a"}`)

@@ -11,13 +11,14 @@ var FrameworkToolNames = []string{
 }
 
 // Tools that other rooms name: RuntimeDone ends an agent's run, Suspend makes it wait for the player, SearchTools finds its
-// deferred tools.
+// deferred tools, Delegate runs a sub-agent.
 const (
 	RuntimeDone = "runtime-done"
 	Suspend     = "suspend"
 	CreateForm  = "create-form"
 	EmitEvent   = "emit-event"
 	SearchTools = "search-tools"
+	Delegate    = "delegate"
 )
 
 // Reserved says whether a name belongs to the framework.

@@ -17,7 +17,7 @@ import (
 var builtins = func() map[string]sdk.Tool {
 	m := map[string]sdk.Tool{}
 	for _, t := range []sdk.Tool{
-		createForm, createChoices, createNotification, renderUI, suspend, runtimeDone, listCharacters, getCharacter, emitEventTool,
+		createForm, createChoices, createNotification, renderUI, suspend, runtimeDone, listCharacters, getCharacter, emitEventTool, delegate,
 	} {
 		m[t.Name] = t
 	}
