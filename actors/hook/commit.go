@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/covel/covel/events/trace"
+	kernelsession "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -107,5 +108,5 @@ func PostCommit(ctx context.Context, s *Set, about trace.Scope, results []turn.R
 // AfterCommit is what a turn hands its session before it ends: whom to tell when the execution is committed. Tell blocks.
 type AfterCommit struct {
 	ExecutionID string
-	Tell        func(ctx context.Context, committed func(runID string) bool, version uint64)
+	Tell        func(ctx context.Context, committed func(runID string) bool, version uint64) kernelsession.HooksTold
 }

@@ -72,6 +72,18 @@ func (s *Set) Health() map[string]error {
 	return out
 }
 
+// HealthOf is Health in the words of kernelsession.TurnEnded.
+func HealthOf(s *Set) map[string]string {
+	out := map[string]string{}
+	for plugin, err := range s.Health() {
+		out[plugin] = ""
+		if err != nil {
+			out[plugin] = err.Error()
+		}
+	}
+	return out
+}
+
 func (s *Set) note(plugin string, failure error) {
 	if plugin == "" {
 		return

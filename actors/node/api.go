@@ -10,6 +10,7 @@ import (
 
 	"github.com/covel/covel/actors/session"
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/latch"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
@@ -191,6 +192,7 @@ func (n *Node) Delete(ctx context.Context, id string) error {
 	if err := n.Store.DeleteStream(ctx, kernel.StreamOf(id)); err != nil {
 		return errors.Wrapf(err, "delete session %s", id)
 	}
+	n.keepLatch(id, latch.Latch{})
 	if seen.State.Version > 0 {
 		n.sessionEnded(seen.State.Session, "deleted")
 	}

@@ -91,12 +91,12 @@ func (n *Node) selectPlugins(pack worlds.View) (selection, error) {
 // installed tells what the session's plugins bring with them now.
 func (n *Node) installed(view projections.State) *kernel.Installed {
 	gen := n.Plugins()
-	out := &kernel.Installed{Versions: map[string]string{}}
+	out := &kernel.Installed{Versions: map[string]string{}, Digests: map[string]string{}}
 	var chosen registry.Selection
 	for _, p := range view.Session.Plugins {
 		if loaded, ok := gen.Plugins[p.ID]; ok {
 			chosen.Active = append(chosen.Active, p.ID)
-			out.Versions[p.ID] = loaded.Manifest.Version
+			out.Versions[p.ID], out.Digests[p.ID] = loaded.Manifest.Version, loaded.Manifest.Digest
 		}
 	}
 	out.Runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
@@ -126,8 +126,11 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		}
 	}
 	f.Topics = gen.Topics(chosen)
-	f.Hooks = n.hooks(gen, chosen.Active, start.View.Session, pack)
-	f.Active = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
+	// A paused plugin keeps its place, so that no other provider takes it: its runtimes, hooks and extensions are left out.
+	paused := func(plugin string) bool { return slices.Contains(start.Paused, plugin) }
+	f.Paused = start.Paused
+	f.Hooks = n.hooks(gen, slices.DeleteFunc(slices.Clone(chosen.Active), paused), start.View.Session, pack)
+	f.Active = slices.DeleteFunc(gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen)), func(r manifest.Runtime) bool { return paused(r.PluginID) })
 	f.Account = n.account(start)
 	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Trace, n.Log)
 	if f.World, err = extensions.World(ctx, f.World); err != nil {

@@ -20,7 +20,7 @@ import (
 // freezeJob fixes what the execution of a job reads: the world and its plugin's data as they are now, and everything that was
 // frozen when it was queued. A job whose plugin has other code now, or whose input another program wrote, is stale.
 func (n *Node) freezeJob(ctx context.Context, start kernel.StartJob) (runtime.Frozen, error) {
-	f, err := n.freeze(ctx, kernel.StartTurn{Execution: start.Execution, View: start.View})
+	f, err := n.freeze(ctx, kernel.StartTurn{Execution: start.Execution, View: start.View, Paused: start.Paused})
 	if err != nil {
 		return f, err
 	}

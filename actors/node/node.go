@@ -21,6 +21,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/allowance"
 	kerneljob "github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
 	kernelturn "github.com/covel/covel/kernel/turn"
@@ -94,7 +95,8 @@ type Node struct {
 
 	mu       sync.Mutex
 	sessions map[string]activation
-	deleting map[string]bool // sessions that nobody may start any more
+	latches  map[string]latch.Latch // by session: faults of its plugins, in memory only
+	deleting map[string]bool        // sessions that nobody may start any more
 	draining bool
 }
 
@@ -121,7 +123,7 @@ func Start(cfg Config) *Node {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	n := &Node{
-		Config: cfg, tools: &tools.Executor{}, packs: newPacks(cfg.Blobs), sessions: map[string]activation{}, deleting: map[string]bool{},
+		Config: cfg, tools: &tools.Executor{}, packs: newPacks(cfg.Blobs), sessions: map[string]activation{}, latches: map[string]latch.Latch{}, deleting: map[string]bool{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(cfg.Log) })),
 	}
 	n.pool = n.system.Root.Spawn(jobs.PoolProps(kerneljob.PoolSize, cfg.Log))
@@ -201,6 +203,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
 		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, Installed: n.installed, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
+		Latch: func() latch.Latch { return n.latchOf(sessionID) }, KeepLatch: func(l latch.Latch) { n.keepLatch(sessionID, l) },
 		Ended: func(s projections.State) { n.sessionEnded(s.Session, "ended") },
 		Turn: func(e kernel.StartTurn) *actor.Props {
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)

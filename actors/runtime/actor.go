@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -54,6 +55,7 @@ type runtime struct {
 	work   *reports
 	code   *code       // the plugin code that runs or ran last
 	calls  nested      // recursive calls
+	faulty atomic.Bool // a tool of the plugin's own crashed
 	timer  *time.Timer // the limit of plugin code that runs
 	// budgetTimer ends the run with the execution's allowance of time; nil without one.
 	budgetTimer *time.Timer
@@ -96,7 +98,7 @@ func (r *runtime) Receive(c actor.Context) {
 		}
 		r.cancel()
 	case overdue:
-		r.end(c, turn.Result{Status: turn.Failed, StopReason: "timeout", Error: m.what + " did not end within its time limit"})
+		r.end(c, turn.Result{Status: turn.Failed, StopReason: "timeout", Error: m.what + " did not end within its time limit", Fault: true})
 	case timeSpent:
 		r.outOfTime(c, m)
 	case Cancel:
@@ -207,7 +209,9 @@ func (r *runtime) report(c actor.Context, res turn.Result) {
 	res.Subagents = r.subagents.ended
 	if err := checkContract(r.run.plugin, r.run.start.Runtime, res); err != nil {
 		res.Status, res.StopReason, res.Error, res.Proposals, res.Events, res.Operations = turn.Failed, "invalid-output", err.Error(), nil, nil, nil
+		res.Fault = res.Fault || r.run.start.Runtime.Type == manifest.TypeFunction // an agent's answer is its model's
 	}
+	res.Fault = res.Fault || r.faulty.Load()
 	r.emitEnd(res)
 	r.work.close(res)
 	p := kernelsession.Progress{Status: string(res.Status), Error: res.Error, SkipReason: res.SkipReason, DurationMs: time.Since(r.begun).Milliseconds()}

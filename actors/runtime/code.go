@@ -11,6 +11,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/loop"
+	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -98,7 +99,7 @@ func (r *runtime) guarded(c actor.Context, m guardDone) {
 	}
 	r.release()
 	if m.err != nil {
-		r.end(c, failure(stopOf(m.err), "guard: "+m.err.Error()))
+		r.end(c, uncaught("guard: ", m.err))
 		return
 	}
 	h := turn.GuardResult(m.result)
@@ -146,14 +147,14 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 		return
 	}
 	if m.err != nil {
-		r.end(c, failure(stopOf(m.err), m.err.Error()))
+		r.end(c, uncaught("", m.err))
 		return
 	}
 	h := turn.HandlerResult(m.result)
 	if h.Result.Status == turn.Suspended {
 		s, err := suspensionOf(m.result)
 		if err != nil {
-			r.end(c, failure("invalid-output", err.Error()))
+			r.end(c, malformed(err.Error()))
 			return
 		}
 		h.Result.Suspension = s
@@ -171,7 +172,7 @@ func (r *runtime) settle(c actor.Context, h turn.Handled, who string) {
 		return
 	}
 	if err := r.run.effects(h.Effects); err != nil {
-		r.end(c, failure("invalid-output", who+err.Error()))
+		r.end(c, malformed(who+err.Error()))
 		return
 	}
 	r.end(c, h.Result)
@@ -183,6 +184,23 @@ func stopOf(err error) string {
 		return string(loop.StopBudgetExceeded)
 	}
 	return string(loop.StopInternal)
+}
+
+// uncaught is the end of code that failed with an error. It is the plugin's fault unless it came from outside of its code: a
+// tool's or a service's failure, a model's, the limit of an allowance, a stop (decisions: "Fault latch").
+func uncaught(who string, err error) turn.Result {
+	res := failure(stopOf(err), who+err.Error())
+	var tool *sdk.ToolError
+	var called *model.Error
+	res.Fault = !errors.As(err, &tool) && !errors.As(err, &called) && !errors.Is(err, allowance.ErrExceeded) && !errors.Is(err, context.Canceled)
+	return res
+}
+
+// malformed is the end of code whose answer cannot be read.
+func malformed(why string) turn.Result {
+	res := failure("invalid-output", why)
+	res.Fault = true
+	return res
 }
 
 func failure(stop, why string) turn.Result {

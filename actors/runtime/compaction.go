@@ -62,6 +62,14 @@ func NewShared(e *Extensions, failures *Failures) *Shared {
 	return &Shared{extensions: e, failures: failures, done: make(chan struct{})}
 }
 
+// Health tells how the plugins did whose extensions were asked.
+func (s *Shared) Health() map[string]string {
+	if s == nil || s.extensions == nil {
+		return nil
+	}
+	return s.extensions.Health()
+}
+
 func (s *Shared) call(ctx context.Context, point string, input any) (extension.Result, error) {
 	if s == nil {
 		return extension.Result{}, nil

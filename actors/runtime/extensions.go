@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,8 +35,30 @@ type Extensions struct {
 	log    *slog.Logger
 	calls  atomic.Uint64 // traced so far
 
-	mu    sync.Mutex
-	known map[string]*extensionCall
+	mu     sync.Mutex
+	known  map[string]*extensionCall
+	health map[string]string // by plugin whose handlers were asked: "", or the first failure
+}
+
+// Health tells how the plugins did whose handlers were asked.
+func (e *Extensions) Health() map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.health)
+}
+
+func (e *Extensions) note(asked []registry.Provider, failed []extension.Failure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range asked {
+		e.health[p.Plugin.Manifest.ID] += ""
+	}
+	for _, f := range failed {
+		var called *model.Error // its model's, not its own
+		if e.health[f.Provider.PluginID] == "" && !errors.As(f.Err, &called) {
+			e.health[f.Provider.PluginID] = "extension " + f.Provider.ID + ": " + f.Err.Error()
+		}
+	}
 }
 
 // extensionCall is a call whose result several runs may wait for.
@@ -47,7 +70,7 @@ type extensionCall struct {
 
 // NewExtensions makes the caller of a frozen view. m answers the handlers' own model calls; nil offers none. t may be nil.
 func NewExtensions(f Frozen, m model.Provider, t *trace.Writer, log *slog.Logger) *Extensions {
-	return &Extensions{frozen: f, model: m, trace: t, log: log, known: map[string]*extensionCall{}}
+	return &Extensions{frozen: f, model: m, trace: t, log: log, known: map[string]*extensionCall{}, health: map[string]string{}}
 }
 
 // Call asks the providers of a point. It blocks, at most as long as the point allows for each provider. The error is
@@ -127,6 +150,7 @@ func (e *Extensions) combine(ctx context.Context, p points.Point, input json.Raw
 		wg.Wait()
 		return answers
 	})
+	e.note(providers, result.Failed)
 	for _, f := range result.Failed {
 		e.log.Warn("an extension was skipped", "point", p.ID, "plugin", f.Provider.PluginID, "id", f.Provider.ID, "session", e.frozen.State.Session.ID, "error", f.Err)
 	}

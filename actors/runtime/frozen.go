@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/kernel/turn"
@@ -24,6 +25,7 @@ type Frozen struct {
 	Topics     []tools.Topic   // advertised topics of the session
 	Declared   map[string]bool // every topic an active plugin declares
 	Hooks      *hook.Set       // of the active plugins; nil when they have none
+	Paused     []string        // plugins that do not run, after repeated errors
 	// Only is the one run of a job, nil for an execution that the stages or names decide.
 	Only      *turn.Run
 	Contracts map[string]json.RawMessage // public schemas of the active plugins' contracts
@@ -34,11 +36,11 @@ type Frozen struct {
 	Instructions string
 }
 
-// Plugins are the ids of the session's plugins that are installed, in the session's order.
+// Plugins are the ids of the session's plugins that are installed and not paused, in the session's order.
 func (f Frozen) Plugins() []string {
 	var out []string
 	for _, p := range f.State.Session.Plugins {
-		if f.Generation != nil && f.Generation.Plugins[p.ID] != nil {
+		if f.Generation != nil && f.Generation.Plugins[p.ID] != nil && !slices.Contains(f.Paused, p.ID) {
 			out = append(out, p.ID)
 		}
 	}

@@ -35,6 +35,9 @@ func (r *runtime) runTool(ctx context.Context, id string, call tools.Call) tools
 		return done
 	}
 	done := r.Tools.Run(ctx, call)
+	if _, own := call.Own[done.Name]; own && done.Cause != nil && ctx.Err() == nil {
+		r.faulty.Store(true)
+	}
 	if hooks.Has(sdk.OnPostToolUse.Name) && ctx.Err() == nil {
 		used, o := hook.Run(ctx, hooks, sdk.OnPostToolUse, about, sdk.ToolUsed{
 			ToolCall: sdk.ToolCall{ID: id, Name: done.Name, Arguments: done.Arguments}, Result: json.RawMessage(done.Envelope),

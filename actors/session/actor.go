@@ -16,6 +16,7 @@ import (
 	jobs "github.com/covel/covel/actors/job"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/kernel/latch"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 )
@@ -51,6 +52,10 @@ type Deps struct {
 	Background func(name string, work func())
 	IdleAfter  time.Duration // passivation; 0 means never
 	Trace      *trace.Writer // may be nil
+	// Latch is what the node remembers of the session's plugins beyond an activation, KeepLatch what it is to remember from now
+	// on; nil: it remembers nothing. They must not block.
+	Latch     func() latch.Latch
+	KeepLatch func(latch.Latch)
 	// Ended is called when an append that ends the session was published; it must not block. May be nil.
 	Ended func(projections.State)
 	Log   *slog.Logger
@@ -77,7 +82,8 @@ type session struct {
 	due       *time.Timer           // the Tick that was asked for
 	ctx       context.Context
 	cancel    context.CancelFunc
-	broken    error // the stream cannot be folded
+	broken    error              // the stream cannot be folded
+	tell      func(kernel.Input) // from other goroutines
 	waiting   []envelope
 	seen      uint64 // how far the log is known to have come
 	asked     time.Time
@@ -105,12 +111,18 @@ func (s *session) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		s.ctx, s.cancel = context.WithCancel(context.Background())
+		self, root := c.Self(), c.ActorSystem().Root
+		s.tell = func(in kernel.Input) { root.Send(self, input{in}) }
 		s.replies = map[uint64]func(kernel.Answer){}
 		s.jobs, s.began = map[string]*actor.PID{}, map[string]time.Time{}
 		s.forgetJobs(c)
 		s.armIdle(c)
 		var effects []kernel.Effect
-		s.state, effects = kernel.New(s.Self)
+		var known latch.Latch
+		if s.Latch != nil {
+			known = s.Latch()
+		}
+		s.state, effects = kernel.New(s.Self, known)
 		s.run(c, effects)
 	case *actor.Restarting:
 		s.dismiss("restarted", "busy", "the session had to start over; send the request again")
@@ -155,7 +167,7 @@ func (s *session) Receive(c actor.Context) {
 		c.Respond(Received{})
 		t := s.token(m.Reply)
 		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{
-			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
+			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, PluginID: m.PluginID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
 		}})
 	case StopTurn:
 		c.Respond(Received{})
@@ -250,6 +262,12 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 			if s.live != nil && s.state.Execution == "" {
 				s.live = nil
 			}
+		case kernel.KeepLatch:
+			if s.KeepLatch != nil {
+				s.KeepLatch(e.Latch)
+			}
+		case kernel.PluginPaused:
+			s.plugin(e)
 		case kernel.Reset:
 			s.closeFollowers(e.Reason)
 		case kernel.Refold:

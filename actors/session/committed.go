@@ -91,11 +91,11 @@ func (s *session) tellCommitted(m *eventsv1.ExecutionCommitted, version uint64) 
 	for _, o := range m.Outcomes {
 		dropped[o.RunId] = o.Dropped
 	}
-	background, ctx := s.Background, s.ctx
+	background, ctx, tell := s.Background, s.ctx, s.tell
 	if background == nil {
 		background = safego.Go
 	}
 	background("PostStateCommit", func() {
-		after.Tell(ctx, func(runID string) bool { return !dropped[runID] }, version)
+		tell(after.Tell(ctx, func(runID string) bool { return !dropped[runID] }, version))
 	})
 }

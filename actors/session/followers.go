@@ -23,6 +23,16 @@ func (s *session) progress(p kernel.Progress) {
 	s.publish(Update{Progress: &p})
 }
 
+// plugin tells everyone that a plugin was paused, or runs again.
+func (s *session) plugin(e kernel.PluginPaused) {
+	p := kernel.Progress{Kind: kernel.ResumedPlugin, PluginID: e.PluginID}
+	if e.Paused {
+		p.Kind, p.Reason = kernel.PausedPlugin, e.Reason
+		s.Log.Warn("a plugin is paused after repeated errors", "session", s.SessionID, "plugin", e.PluginID, "error", e.Reason)
+	}
+	s.publish(Update{Progress: &p})
+}
+
 func (s *session) publish(u Update) {
 	alive := s.followers[:0]
 	for _, f := range s.followers {
@@ -47,7 +57,7 @@ func (s *session) read(c actor.Context, e envelope) {
 		s.waiting = append(s.waiting, e)
 		return
 	}
-	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken, JobPhases: s.state.JobPhases()}
+	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken, JobPhases: s.state.JobPhases(), PausedPlugins: s.state.Latch.Paused()}
 	if s.live != nil {
 		live := *s.live
 		view.Live = &live

@@ -18,6 +18,7 @@ type ChangeStatus struct {
 	Runtime      string // of a setup decision
 	SuspensionID string // that is given up
 	JobID        string // of a change of a job
+	PluginID     string // of a plugin that is to run again
 	SeatID       string
 	Run          *kernel.ManualJob
 	Reply        func(kernel.Answer)
@@ -44,6 +45,8 @@ type View struct {
 	Err     error // the session cannot be read
 	// JobPhases tells how far the jobs at work here are: claimed, running, committing.
 	JobPhases map[string]string
+	// PausedPlugins do not run in the session, after repeated errors.
+	PausedPlugins []string
 }
 
 // Wake asks to close what a dead owner left open, and to look whether it still is one.

@@ -234,7 +234,7 @@ func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
 	ended.Compaction = t.frozen.Shared.Compaction()
 	ended.Spent = t.frozen.Account.Spent()
 	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
-	ended.Digests = t.frozen.Digests()
+	ended.Digests, ended.Health = t.frozen.Digests(), t.health()
 	ended.DimensionProvider = commit.DimensionProvider(t.frozen.Active)
 	t.afterCommit(c, ended)
 	c.Send(c.Parent(), ended)

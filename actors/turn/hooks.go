@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -96,13 +97,24 @@ func (t *turn) conclude(c actor.Context, ended kernelsession.TurnEnded) {
 	})
 }
 
+// health tells how the plugins did whose hooks and extensions were called in this execution.
+func (t *turn) health() map[string]string {
+	out := hook.HealthOf(t.frozen.Hooks)
+	for plugin, why := range t.frozen.Shared.Health() {
+		out[plugin] = cmp.Or(out[plugin], why)
+	}
+	return out
+}
+
 // afterCommit hands the session what to tell the PostStateCommit hooks when the execution is committed.
 func (t *turn) afterCommit(c actor.Context, ended kernelsession.TurnEnded) {
 	hooks, about, results := t.frozen.Hooks, t.about(), ended.Results
 	if !hooks.Has(sdk.OnPostStateCommit.Name) || len(results) == 0 {
 		return
 	}
-	c.Send(c.Parent(), hook.AfterCommit{ExecutionID: t.start.Execution.ID, Tell: func(ctx context.Context, committed func(string) bool, version uint64) {
+	input := cmp.Or(t.start.Execution.LogicalTurnID, t.start.Execution.ID)
+	c.Send(c.Parent(), hook.AfterCommit{ExecutionID: t.start.Execution.ID, Tell: func(ctx context.Context, committed func(string) bool, version uint64) kernelsession.HooksTold {
 		hook.PostCommit(ctx, hooks, about, results, committed, version)
+		return kernelsession.HooksTold{Input: input, Health: hook.HealthOf(hooks)}
 	}})
 }

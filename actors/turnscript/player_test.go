@@ -94,6 +94,9 @@ func init() {
 		"withdraw": func(st *stage, cmd kernel.Command, _ string) {
 			st.answer(st.node().ChangeGathering(context.Background(), sessionID, kernel.WithdrawSubmission, cmd.SeatID))
 		},
+		"resume-plugin": func(st *stage, _ kernel.Command, rest string) {
+			st.answer(st.node().ResumePlugin(context.Background(), sessionID, rest))
+		},
 		"retry-setup": setup(kernel.SetupRetry), "waive-setup": setup(kernel.SetupWaive),
 		"run": func(st *stage, cmd kernel.Command, rest string) {
 			id, payload, _ := strings.Cut(rest, " ")

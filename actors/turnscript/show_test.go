@@ -29,6 +29,7 @@ func init() {
 		"suspensions": showSuspensions,
 		"trace":       showTrace,
 		"questions":   showQuestions,
+		"paused":      showPaused,
 	}
 }
 
@@ -118,6 +119,13 @@ func showData(st *stage, rest string) {
 	if len(records) == 0 {
 		st.story.note("%s has nothing in %s", plugin, ns)
 	}
+}
+
+// showPaused: the plugins that do not run after repeated errors.
+func showPaused(st *stage, _ string) {
+	v, err := st.node().View(context.Background(), sessionID)
+	st.must(err)
+	st.story.note("paused: %s", orNothing(strings.Join(v.PausedPlugins, " ")))
 }
 
 func showQuestions(st *stage, _ string) {

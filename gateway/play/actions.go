@@ -143,7 +143,7 @@ func (st *stream) follow(ctx context.Context, sub *node.Subscription) {
 				return
 			}
 		case u.Progress != nil:
-			if st.executions[u.Progress.ExecutionID] {
+			if u.Progress.ExecutionID == "" || st.executions[u.Progress.ExecutionID] {
 				t := transientOf(*u.Progress, time.Now().UTC())
 				st.event(0, t.Event)
 			}

@@ -320,6 +320,9 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		payload["waitMs"], payload["attempt"] = p.WaitMs, p.Attempt
 	case kernel.JobStatusUpdated:
 		reported(p, put, payload)
+	case kernel.PausedPlugin, kernel.ResumedPlugin: // of no execution
+		payload = map[string]any{"pluginId": p.PluginID}
+		put("reason", p.Reason)
 	case kernel.SchedulingHazard:
 		put("code", p.Hazard.Code)
 		put("message", p.Hazard.Message)

@@ -84,6 +84,11 @@ func (s *server) changeGathering(w http.ResponseWriter, r *http.Request, kind ke
 // gather is what a player's connection says about the submissions that wait.
 func (c *conn) gather(requestID string, kind kernel.ChangeKind, seat string) {
 	a, err := c.Node.ChangeGathering(c.ctx, c.session, kind, seat)
+	c.acknowledge(requestID, a, err)
+}
+
+// acknowledge answers a message that is no command of its own.
+func (c *conn) acknowledge(requestID string, a kernel.Answer, err error) {
 	if err == nil && a.Refusal != nil {
 		err = a.Refusal
 	}

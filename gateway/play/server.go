@@ -92,6 +92,7 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions/{id}/gathering/close", s.closeGathering)
 	mux.HandleFunc("DELETE /api/sessions/{id}/gathering/{seat}", s.withdraw)
 	mux.HandleFunc("GET /api/sessions/{id}/trace", s.trace)
+	mux.HandleFunc("POST /api/sessions/{id}/plugins/{plugin}/resume", s.resumePlugin)
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
 	mux.HandleFunc("POST /api/actions", s.actions)
@@ -416,7 +417,7 @@ func statusOf(code string) int {
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
 		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required",
-		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered",
+		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered", "plugin_paused", "plugin_not_paused",
 		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":

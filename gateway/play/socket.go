@@ -230,6 +230,7 @@ func (c *conn) message(b []byte) {
 		Type      string `json:"type"`
 		RequestID string `json:"requestId"`
 		SeatID    string `json:"seatId"`
+		PluginID  string `json:"pluginId"`
 	}
 	switch {
 	case !utf8.Valid(b):
@@ -240,7 +241,7 @@ func (c *conn) message(b []byte) {
 		return
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		c.refuse("", problem("invalid_frame", "type, requestId and seatId are strings"), nil)
+		c.refuse("", problem("invalid_frame", "type, requestId, seatId and pluginId are strings"), nil)
 		return
 	}
 	switch head.Type {
@@ -268,6 +269,11 @@ func (c *conn) message(b []byte) {
 		}
 		if err != nil {
 			c.refuse(head.RequestID, c.problem(err), nil)
+		}
+	case "resume_plugin":
+		if c.ready(head.RequestID) {
+			a, err := c.Node.ResumePlugin(c.ctx, c.session, head.PluginID)
+			c.acknowledge(head.RequestID, a, err)
 		}
 	case "close_gathering":
 		if c.ready(head.RequestID) {

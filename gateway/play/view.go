@@ -28,6 +28,7 @@ type View struct {
 	PluginData      map[string]map[string]map[string]projections.RawJSON `json:"pluginData"`
 	Suspensions     []Suspension                                         `json:"suspensions"`
 	Gathering       *Gathering                                           `json:"gathering,omitempty"`
+	PausedPlugins   []string                                             `json:"pausedPlugins"` // after repeated errors
 	Tree            Tree                                                 `json:"tree"`
 	Execution       Execution                                            `json:"execution"`
 	Running         *Running                                             `json:"running,omitempty"`
@@ -45,7 +46,7 @@ func (s *server) viewOf(ctx context.Context, v node.View) (View, error) {
 	out := View{
 		Seq: st.Version, LastID: st.LastID, Incarnation: st.Session.Incarnation, Session: sessionOf(st.Session), World: world,
 		Messages: []Message{}, Characters: []Character{}, CharacterSchema: schemaOf(st.Characters), Seats: nonNil(st.Session.Seats), Dimensions: dimensionsOf(st.Dimensions.List),
-		PluginData: map[string]map[string]map[string]projections.RawJSON{}, Suspensions: suspensionsOf(st), Gathering: gatheringOf(st.Session), Tree: treeOf(st.Tree), Execution: executionOf(st, v.Working), Running: runningOf(v.Live), Offline: s.Offline,
+		PluginData: map[string]map[string]map[string]projections.RawJSON{}, Suspensions: suspensionsOf(st), Gathering: gatheringOf(st.Session), PausedPlugins: nonNil(v.PausedPlugins), Tree: treeOf(st.Tree), Execution: executionOf(st, v.Working), Running: runningOf(v.Live), Offline: s.Offline,
 	}
 	tail := st.History.Tail(ViewWindow)
 	for _, m := range tail {

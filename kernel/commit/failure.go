@@ -6,6 +6,7 @@ import (
 
 	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/kernel/world"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
@@ -33,7 +34,36 @@ func failure(in In, reason, message string, v verdicts) Out {
 		Outcomes: outcomes(in.Results, nil, v, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
 		Spent: spentByChain(in),
 	}
-	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
+	return Out{Facts: []Fact{{Message: ev}}, Failed: true, Malformed: malformed(in.Results, v)}
+}
+
+// malformed names the plugins whose own code made a proposal that breaks the rules of its type: that of a run, or the provider
+// of an operation. What was refused for another reason is nobody's fault (decisions: "Fault latch").
+func malformed(results []turn.Result, v verdicts) map[string]string {
+	out := map[string]string{}
+	for _, r := range results {
+		refusal := v[r.RunID].refusal
+		if refusal == nil || refusal.Code != world.Invalid || refusal.ProposalType == "" {
+			continue
+		}
+		plugin := r.PluginID
+		for _, op := range allOperations(r) {
+			if op.ID == refusal.Operation {
+				plugin = op.PluginID
+			}
+		}
+		out[plugin] = refusal.Message
+	}
+	return out
+}
+
+// allOperations are the operations of a run and of the calls below it.
+func allOperations(r turn.Result) []turn.Operation {
+	out := slices.Clone(r.Operations)
+	for _, n := range r.Nested {
+		out = append(out, allOperations(n)...)
+	}
+	return out
 }
 
 // Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that

@@ -53,7 +53,9 @@ type Fact struct {
 type Out struct {
 	Facts  []Fact
 	Failed bool
-	Next   string // what the same request goes on with: "", NextOpening or NextAdvance
+	// Malformed names plugins whose proposals broke the rules of their type, with the first that did.
+	Malformed map[string]string
+	Next      string // what the same request goes on with: "", NextOpening or NextAdvance
 }
 
 // What a request goes on with after a commit.
@@ -178,5 +180,5 @@ func (p *planner) finish() Out {
 	usage := &eventsv1.Usage{}
 	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, p.verdicts, usage), Usage: usage, Next: next, Operations: p.ops, Spent: spentByChain(p.in)}
 	p.facts = append(p.facts, Fact{Message: done})
-	return Out{Facts: p.facts, Next: next}
+	return Out{Facts: p.facts, Next: next, Malformed: malformed(p.in.Results, p.verdicts)}
 }

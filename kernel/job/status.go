@@ -42,6 +42,7 @@ const (
 	ReasonIncarnation    = "session-changed"
 	ReasonPluginInactive = "plugin-inactive"
 	ReasonPluginChanged  = "plugin-changed"
+	ReasonPaused         = "plugin-paused" // after repeated errors
 	ReasonInput          = "input-version"
 )
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/hex"
 
 	"github.com/covel/covel/events"
@@ -119,6 +120,9 @@ func (s *step) startNext() {
 		return
 	}
 	resolved, refusal := Check(s.Hot, cmd)
+	if refusal == nil {
+		refusal = s.pausedPlugin(cmd)
+	}
 	if refusal == nil && s.Hot.Session.Open != nil { // its owner lives elsewhere
 		refusal = &Refusal{Code: "busy", Message: "a turn of this session is running elsewhere; try again shortly"}
 	}
@@ -161,6 +165,12 @@ func (s *step) accept() {
 	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
 	if len(issues) > 0 {
 		refusal = &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: issues}
+	}
+	if installed != nil {
+		s.installedNow(installed.Digests)
+	}
+	if refusal == nil {
+		refusal = s.pausedPlugin(cmd)
 	}
 	if refusal == nil && stale != "" {
 		refusal = outOfDate(stale)
@@ -231,7 +241,8 @@ func (s *step) startTurn() {
 	if s.Stop == "" && s.draining {
 		s.Stop = AbortShutdown
 	}
-	s.do(StartTurn{*open, s.Hot})
+	s.beginInput(cmp.Or(open.LogicalTurnID, open.ID))
+	s.do(StartTurn{*open, s.Hot, s.Latch.Paused()})
 	if s.Stop != "" {
 		s.do(CancelTurn{open.ID, s.Stop})
 	}

@@ -19,6 +19,7 @@ type Settle struct{ Command Command }
 type StartTurn struct {
 	Execution projections.Execution
 	View      projections.State // frozen: state at the start
+	Paused    []string          // plugins that do not run, after repeated errors
 }
 
 // CancelTurn cancels the live execution; its TurnEnded still comes.

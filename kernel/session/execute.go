@@ -65,6 +65,10 @@ func (s *step) endExecution() {
 	default:
 		out = commit.Plan(in)
 	}
+	if s.report = nil; s.Stop == "" && s.Ended.Refused == "" {
+		report := faults(*s.Ended, out)
+		s.report = &report
+	}
 	s.Phase = Committing
 	s.appendFacts(AppendCommit, open.ID, *open, out.Facts)
 }
@@ -92,6 +96,10 @@ func (s *step) startChange() {
 	s.Changes = slices.Delete(slices.Clone(s.Changes), at, at+1)
 	if endsSuspension(c) {
 		s.endSuspension(c)
+		return
+	}
+	if c.Kind == ResumePlugin {
+		s.resumePlugin(c)
 		return
 	}
 	status := s.Hot.Session.Status

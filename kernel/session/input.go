@@ -49,6 +49,7 @@ type Settled struct {
 type Installed struct {
 	Runtimes []manifest.Runtime // after provider resolution
 	Versions map[string]string  // of the plugins that are installed, by id
+	Digests  map[string]string  // of their code
 }
 
 // ChangeStatus asks for a session-scope change.

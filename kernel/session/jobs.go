@@ -9,6 +9,7 @@ import (
 
 	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -16,7 +17,8 @@ import (
 // LiveJob is a job this activation works on.
 type LiveJob struct {
 	job.Live
-	Ended *TurnEnded // what its execution gave, until it is committed or dropped
+	verdict latch.Verdict
+	Ended   *TurnEnded // what its execution gave, until it is committed or dropped
 }
 
 // JobGranted: the node has a place for a job this session wants to run.
@@ -44,6 +46,7 @@ type StartJob struct {
 	Job       projections.Job
 	Execution projections.Execution
 	View      projections.State // committed state at the start
+	Paused    []string          // as StartTurn.Paused
 }
 
 // CancelJob cancels the execution of a job; its TurnEnded still comes.
@@ -106,7 +109,7 @@ func (s *step) jobGranted(id string) {
 		s.do(ReleaseJob{id})
 		return
 	}
-	s.setLive(id, LiveJob{Live: job.Claim(s.env.FreshID)})
+	s.setLive(id, LiveJob{Live: job.Claim(s.env.FreshID), verdict: s.Latch.Begin(jobInput(s.env.FreshID))})
 }
 
 // startable says whether a job may be the next, beside all that are in progress here or in the log.
@@ -231,7 +234,11 @@ func (s *step) startJob(id string, l LiveJob) {
 		return
 	}
 	exec := projections.Execution{LogicalTurn: j.LogicalTurn}
-	if reason := s.stale(j, nil); reason != "" {
+	reason := s.stale(j, nil)
+	if s.Latch.Has(j.PluginID) {
+		reason = job.ReasonPaused
+	}
+	if reason != "" {
 		s.appendJob(j, JobAppend{ID: id}, l.ExecutionID, 0, exec, []commit.Fact{{Message: &eventsv1.JobStale{JobId: id, Reason: reason}}})
 		return
 	}
@@ -335,11 +342,12 @@ func (s *step) jobAppended(done JobAppend) {
 	case done.Start:
 		l.Live = l.Start(s.env.Now, j.MaxExecutionMs)
 		s.setLive(done.ID, l)
-		s.do(StartJob{Job: j, Execution: s.jobExecution(j, l.ExecutionID), View: s.Hot})
+		s.do(StartJob{Job: j, Execution: s.jobExecution(j, l.ExecutionID), View: s.Hot, Paused: s.Latch.Paused()})
 	case l.Phase == job.Claimed: // stale before it ran
 		s.dropLive(done.ID)
 		s.do(ReleaseJob{done.ID})
 	case l.Ended != nil:
+		s.jobCounted(l)
 		s.dropLive(done.ID)
 	}
 }

@@ -60,6 +60,8 @@ const (
 	ToolFailed       ProgressKind = "tool.failed"
 	ModelWaiting     ProgressKind = "llm.waiting"        // before the model is asked again
 	JobStatusUpdated ProgressKind = "job-status.updated" // what a run reports of a piece of its work
+	PausedPlugin     ProgressKind = "plugin.paused"      // after repeated errors; of no execution
+	ResumedPlugin    ProgressKind = "plugin.resumed"     // of no execution
 	SchedulingHazard ProgressKind = "scheduling.hazard"  // what the scheduler did that an author might not expect
 )
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
@@ -49,7 +50,10 @@ type sim struct {
 	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
 	wakeAt    time.Time
 
-	advanceLimit uint32 // of the host
+	advanceLimit uint32      // of the host
+	latch        latch.Latch // in the memory of the node
+	paused       []PluginPaused
+	installed    *Installed // told with every settling; nil: nobody looks
 }
 
 type fault int
@@ -116,7 +120,7 @@ func (s *sim) activate() {
 	s.owner++
 	s.inbox, s.turns, s.working, s.granted = nil, nil, nil, map[string]bool{}
 	var effects []Effect
-	s.state, effects = New(Owner{Node: "n", Activation: fmt.Sprint("a", s.owner)})
+	s.state, effects = New(Owner{Node: "n", Activation: fmt.Sprint("a", s.owner)}, s.latch)
 	s.do(effects)
 }
 
@@ -144,7 +148,7 @@ func (s *sim) do(effects []Effect) {
 		case DoAppend:
 			s.inbox = append(s.inbox, s.append(e.Append))
 		case Settle:
-			s.inbox = append(s.inbox, Settled{ExecutionID: e.Command.ExecutionID})
+			s.inbox = append(s.inbox, Settled{ExecutionID: e.Command.ExecutionID, Installed: s.installed})
 		case StartTurn:
 			s.turns = append(s.turns, e)
 		case CancelTurn:
@@ -178,6 +182,10 @@ func (s *sim) do(effects []Effect) {
 			s.wakeAt = e.At
 		case Reply:
 			s.heard[e.Token] = append(s.heard[e.Token], e.Reply)
+		case KeepLatch:
+			s.latch = e.Latch
+		case PluginPaused:
+			s.paused = append(s.paused, e)
 		case Reset:
 			s.reset++
 		case Refold:

@@ -9,6 +9,7 @@ import (
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/compaction"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
@@ -70,6 +71,10 @@ type State struct {
 	// told: those who follow know already that what they have is no prefix of the stream any more.
 	told bool
 
+	Latch      latch.Latch   // faults of the session's plugins, as the node remembers them
+	foreground latch.Verdict // of the input that is being played
+	report     *latch.Report // of the execution whose end is being appended
+
 	// OwnerAlive: the open execution belongs to another activation that still lives; it is left alone.
 	OwnerAlive bool
 	// closeOpen: close what a dead owner left open even if no command waits for it.
@@ -130,6 +135,7 @@ type Change struct {
 	// SuspensionID is the item of AbandonSuspension and voidSuspension, Reason why it is void.
 	SuspensionID, Reason string
 	JobID                string // of CancelJobChange and RetryJobChange
+	PluginID             string // of ResumePlugin
 	Run                  *ManualJob
 	SeatID               string
 	ID                   string // fresh; names the append
@@ -150,6 +156,8 @@ const (
 
 	CloseGathering     ChangeKind = "gathering-close"     // the turn begins with the submissions that wait
 	WithdrawSubmission ChangeKind = "submission-withdraw" // of SeatID, "" for the primary seat
+
+	ResumePlugin ChangeKind = "plugin-resume" // PluginID was paused after repeated errors
 
 	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
 	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
@@ -206,6 +214,8 @@ type TurnEnded struct {
 	Crash       string // a panic of the turn itself
 	Refused     string // the reason of a TurnStart hook that let nothing run
 	Stale       string // of a job: why it could not be started at all
+	// Health tells how the plugins did whose hooks and extensions were called: "", or the first failure.
+	Health map[string]string
 	// Digests of the code that ran, by plugin.
 	Digests map[string]string
 	// DimensionProvider is the one plugin that provides world.dimensions@1, "" when there is none or more than one.

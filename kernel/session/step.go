@@ -7,15 +7,17 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/projections"
 )
 
 // SnapshotEvery is how many versions lie between two snapshots of a session.
 const SnapshotEvery = 64
 
-// New gives the state of an activation that has not read its stream yet; its first effect is Refold.
-func New(self Owner) (State, []Effect) {
-	return State{Phase: Recovering, Self: self}, []Effect{Refold{}}
+// New gives the state of an activation that has not read its stream yet; its first effect is Refold. l is what the node
+// remembers of the session's plugins.
+func New(self Owner, l latch.Latch) (State, []Effect) {
+	return State{Phase: Recovering, Self: self, Latch: l}, []Effect{Refold{}}
 }
 
 // step gathers effects while a state moves on.
@@ -51,6 +53,8 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	case ChangeStatus:
 		s.sweep, s.awake = true, true
 		s.change(in.Change)
+	case HooksTold:
+		s.hooksTold(in)
 	case StopTurn:
 		s.stop(in.Token)
 	case AppendDone:
@@ -243,15 +247,18 @@ func (s *step) appended(in AppendDone) {
 		s.startTurn()
 	case AppendCommit:
 		s.Committed, s.Execution, s.Ended = s.Execution, "", nil
+		s.committedInput()
 		if !s.goesOn() { // else a stop that came meanwhile still counts
 			s.Stop = ""
 		}
 		s.Phase = Idle
 	case AppendClose:
 		s.closeOpen = false
+		s.committedInput()
 		s.Phase = Idle
 	case AppendChange:
 		s.changed(*done.Change)
+		s.endLatch()
 	case AppendJob:
 		s.jobAppended(*done.Job)
 	}

@@ -84,7 +84,7 @@ func GuardResult(out sdk.GuardResult) Handled {
 }
 
 func invalid(why string) Handled {
-	return Handled{Result: Result{Status: Failed, StopReason: "invalid-output", Error: why}}
+	return Handled{Result: Result{Status: Failed, StopReason: "invalid-output", Error: why, Fault: true}}
 }
 
 // stripped takes out what only a success may write.

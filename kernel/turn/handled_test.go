@@ -70,8 +70,8 @@ func TestGuardResult(t *testing.T) {
 		{"skip", sdk.GuardResult{Skip: true}, Result{Status: Skipped, SkipReason: SkipGuard, StopReason: "completed", Done: true}, false},
 		{"an answer", sdk.GuardResult{Skip: true, Output: map[string]any{"名": "龙胆"}}, Result{Status: Skipped, SkipReason: SkipGuard, StopReason: "completed", Done: true, Output: json.RawMessage(`{"名":"龙胆"}`)}, false},
 		{"it waits", sdk.GuardResult{Skip: true, Output: map[string]any{"preGameDone": false}}, Result{Status: Skipped, SkipReason: SkipGuard, StopReason: "completed", Output: json.RawMessage(`{"preGameDone":false}`)}, false},
-		{"an output that is no JSON", sdk.GuardResult{Skip: true, Output: map[string]any{"x": math.NaN()}}, Result{Status: Failed, StopReason: "invalid-output", Error: "output: it cannot be written as JSON: json: unsupported value: NaN"}, false},
-		{"an answer without a skip", sdk.GuardResult{Output: map[string]any{}}, Result{Status: Failed, StopReason: "invalid-output", Error: "the guard answered without skip: only one that skips its runtime reports its set-up done or gives its output"}, false},
+		{"an output that is no JSON", sdk.GuardResult{Skip: true, Output: map[string]any{"x": math.NaN()}}, Result{Status: Failed, StopReason: "invalid-output", Error: "output: it cannot be written as JSON: json: unsupported value: NaN", Fault: true}, false},
+		{"an answer without a skip", sdk.GuardResult{Output: map[string]any{}}, Result{Status: Failed, StopReason: "invalid-output", Error: "the guard answered without skip: only one that skips its runtime reports its set-up done or gives its output", Fault: true}, false},
 	} {
 		h := GuardResult(c.out)
 		expect(t, c.name, h.Result, c.want)
