@@ -8,6 +8,7 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
@@ -66,7 +67,7 @@ func (w *world) open(at int) *shell {
 	s := &shell{w: w, at: at, name: fmt.Sprintf("a%d", w.ids), jobs: map[string]*child{}}
 	w.shells[at] = s
 	var effects []session.Effect
-	s.state, effects = session.New(session.Owner{Node: fmt.Sprint("n", at), Activation: s.name})
+	s.state, effects = session.New(session.Owner{Node: fmt.Sprint("n", at), Activation: s.name}, latch.Latch{})
 	s.carryOut(effects)
 	return s
 }
@@ -243,6 +244,7 @@ func (s *shell) carry(e session.Effect) {
 	case session.SaveSnapshot:
 		state := e.State
 		s.ops = append(s.ops, op{keep: &state})
+	case session.KeepLatch, session.PluginPaused: // each activation begins without faults
 	case session.Passivate:
 		s.left()
 	default:
