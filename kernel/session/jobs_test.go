@@ -581,7 +581,9 @@ func TestStoreFaultAtEveryAppendOfJobs(t *testing.T) {
 func TestAJobQueuedWhileTheLineIsLookedAt(t *testing.T) {
 	s := playing(t, extract(true))
 	s.say("l1", "我去码头。")
-	s.jobResult = func(w StartJob) *TurnEnded { return &TurnEnded{ExecutionID: w.Execution.ID, Pack: packView, Crash: "broken"} }
+	s.jobResult = func(w StartJob) *TurnEnded {
+		return &TurnEnded{ExecutionID: w.Execution.ID, Pack: packView, Crash: "broken"}
+	}
 	s.run()
 	failed := s.only(t)
 	if failed.Status != projections.JobFailed {
