@@ -125,6 +125,7 @@ func function(fn sdk.Handler) (manifest.Runtime, func(*rig)) {
 	return rt, func(r *rig) { r.plugin.Entry.Handlers = map[string]sdk.Handler{"h": fn} }
 }
 
+// Rule TP:542: a function runtime goes through the same tools as an agent.
 // Rule DEC Execution allowances: a function's tool calls draw on the same budget, and past it the function fails with
 // budget-exceeded, also when it caught the error.
 func TestFunctionsAreCharged(t *testing.T) {

@@ -141,6 +141,7 @@ func TestArguments(t *testing.T) {
 }
 
 // seed: tools.txt, "Authorization", and "A name that is not registered does not fall through".
+// Rule TP:515–518: a tool is found by its name: the framework's directly, a plugin's own only where the runtime declares it.
 func TestResolve(t *testing.T) {
 	echoTool := tool(t, sdk.Tool{}, echo)
 	for name, c := range map[string]struct {
@@ -311,6 +312,7 @@ func TestACallSeesItsOwnWritesAndStagesThem(t *testing.T) {
 }
 
 // seed: tools.txt, "A tool timeout returns {error:{code:"timeout"…}}" and "late results are discarded".
+// Rule TP:508: cancellation is checked before a result is accepted; a call that was cancelled gives none.
 func TestTimeoutAndCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int32 // writes of callbacks whose call was over
@@ -357,6 +359,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	})
 }
 
+// Rule TP:508: the executor waits for the callback, takes a snapshot of its result, and accepts nothing after the end.
 func TestAResultThatComesAfterTheEndIsNotAccepted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	made := tool(t, sdk.Tool{}, func(context.Context, echoArgs, *sdk.Runtime) (sdk.ToolResult, error) {
