@@ -3,6 +3,9 @@ package hook
 import (
 	"context"
 	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/covel/covel/events/trace"
 	kernelsession "github.com/covel/covel/kernel/session"
@@ -44,7 +47,7 @@ func PreCommit(ctx context.Context, s *Set, about trace.Scope, results []turn.Re
 }
 
 func preCommit(ctx context.Context, s *Set, about trace.Scope, r turn.Result) turn.Result {
-	about.RunID, about.RuntimeID, about.PluginID = r.RunID, r.RuntimeID, r.PluginID
+	about.RunID, about.RuntimeID, about.PluginID, about.Concealed = r.RunID, r.RuntimeID, r.PluginID, r.Concealed
 	r.Nested = PreCommit(ctx, s, about, r.Nested)
 	r.Proposals, r.Refused = proposals(ctx, s, about, r.Proposals)
 	r.Operations = slices.Clone(r.Operations)
@@ -60,7 +63,9 @@ func proposals(ctx context.Context, s *Set, about trace.Scope, list []sdk.Propos
 	out := slices.Clone(list)
 	var refused map[int]string
 	for i, p := range out {
-		changed, o := Run(ctx, s, sdk.OnPreStateCommit, about, sdk.Committing{Proposal: p})
+		at := about
+		at.Concealed = at.Concealed || hidden(p)
+		changed, o := Run(ctx, s, sdk.OnPreStateCommit, at, sdk.Committing{Proposal: p})
 		switch {
 		case o.Aborted:
 			if refused == nil {
@@ -72,6 +77,11 @@ func proposals(ctx context.Context, s *Set, about trace.Scope, list []sdk.Propos
 		}
 	}
 	return out, refused
+}
+
+// hidden says that a proposal writes what only its plugin's own code may read: the trace keeps nothing of it.
+func hidden(p sdk.Proposal) bool {
+	return strings.HasPrefix(gjson.GetBytes(p.Payload, "namespace").String(), "_hidden.")
 }
 
 // PostCommit tells the PostStateCommit hooks of every proposal that stands in the log now. committed says of a run whether
@@ -86,7 +96,7 @@ func PostCommit(ctx context.Context, s *Set, about trace.Scope, results []turn.R
 			continue
 		}
 		at := about
-		at.RunID, at.RuntimeID, at.PluginID = r.RunID, r.RuntimeID, r.PluginID
+		at.RunID, at.RuntimeID, at.PluginID, at.Concealed = r.RunID, r.RuntimeID, r.PluginID, r.Concealed
 		PostCommit(ctx, s, at, r.Nested, func(string) bool { return true }, version)
 		for i, p := range r.Proposals {
 			if _, no := r.Refused[i]; !no {

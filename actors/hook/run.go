@@ -27,7 +27,7 @@ func Run[P, R any](ctx context.Context, s *Set, e sdk.Event[P, R], about trace.S
 		s.Log.Error("a hook payload is not JSON", "event", e.Name, "error", err)
 		return payload, kernel.Outcome{}
 	}
-	o := s.run(ctx, e.Name, about, raw)
+	o := s.run(ctx, e.Name, about, targetOf(payload), raw)
 	if o.Rewrote {
 		var changed P
 		if err := json.Unmarshal(o.Payload, &changed); err != nil { // the kernel wrote it from a P
@@ -39,7 +39,24 @@ func Run[P, R any](ctx context.Context, s *Set, e sdk.Event[P, R], about trace.S
 	return payload, o
 }
 
-func (s *Set) run(ctx context.Context, event sdk.HookEvent, about trace.Scope, payload json.RawMessage) kernel.Outcome {
+// target is what a hook was asked about, for the trace: a tool call, a proposal.
+type target struct{ id, kind string }
+
+func targetOf(payload any) target {
+	switch p := payload.(type) {
+	case sdk.ToolUse:
+		return target{p.ToolCall.ID, p.ToolCall.Name}
+	case sdk.ToolUsed:
+		return target{p.ToolCall.ID, p.ToolCall.Name}
+	case sdk.Committing:
+		return target{"", p.Proposal.Type}
+	case sdk.Committed:
+		return target{"", p.Proposal.Type}
+	}
+	return target{}
+}
+
+func (s *Set) run(ctx context.Context, event sdk.HookEvent, about trace.Scope, at target, payload json.RawMessage) kernel.Outcome {
 	handlers := s.handlers[event]
 	o := kernel.Outcome{Payload: payload}
 	if kernel.RuleOf(event).Parallel {
@@ -48,7 +65,7 @@ func (s *Set) run(ctx context.Context, event sdk.HookEvent, about trace.Scope, p
 			all.Add(1)
 			safego.Go("hook "+string(event), func() {
 				defer all.Done()
-				s.ask(ctx, event, about, h, o)
+				s.ask(ctx, event, about, at, h, o)
 			})
 		}
 		all.Wait()
@@ -58,13 +75,13 @@ func (s *Set) run(ctx context.Context, event sdk.HookEvent, about trace.Scope, p
 		if o.Aborted || ctx.Err() != nil {
 			break
 		}
-		o = s.ask(ctx, event, about, h, o)
+		o = s.ask(ctx, event, about, at, h, o)
 	}
 	return o
 }
 
 // ask calls one handler and takes its answer.
-func (s *Set) ask(ctx context.Context, event sdk.HookEvent, about trace.Scope, h kernel.Handler, o kernel.Outcome) kernel.Outcome {
+func (s *Set) ask(ctx context.Context, event sdk.HookEvent, about trace.Scope, at target, h kernel.Handler, o kernel.Outcome) kernel.Outcome {
 	began := time.Now()
 	raw, called, err := s.call(ctx, event, about, h, o.Payload)
 	if !called && err == nil {
@@ -80,11 +97,14 @@ func (s *Set) ask(ctx context.Context, event sdk.HookEvent, about trace.Scope, h
 		s.Log.Warn("a hook failed", "event", event, "plugin", h.PluginID, "session", s.SessionID, "runtime", about.RuntimeID, "error", report.Error)
 	}
 	s.note(h.PluginID, fault)
-	entry := trace.Hook{Event: string(event), HookPlugin: h.PluginID, Reason: report.Reason, Error: report.Error, DurationMs: time.Since(began).Milliseconds()}
 	about.SessionID = s.SessionID
-	if report.Kind != kernel.Fired {
-		s.Trace.Emit(about, trace.HookFired, trace.Hook{Event: entry.Event, HookPlugin: entry.HookPlugin, DurationMs: entry.DurationMs})
+	fired := trace.Hook{Event: string(event), HookPlugin: h.PluginID, TargetID: at.id, TargetType: at.kind, DurationMs: time.Since(began).Milliseconds()}
+	s.Trace.Emit(about, trace.HookFired, fired)
+	if report.Kind == kernel.Fired {
+		return next
 	}
+	entry := fired
+	entry.Reason, entry.Error = report.Reason, report.Error
 	if report.Diff != nil {
 		entry.Diff = report.Diff
 	}

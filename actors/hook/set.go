@@ -33,9 +33,11 @@ type Config struct {
 	Framework []kernel.Handler // the framework's own hooks; PluginID is ""
 	SessionID string
 	Locale    string
-	Settings  map[string]map[string]json.RawMessage // by plugin
-	Trace     *trace.Writer                         // may be nil
-	Log       *slog.Logger
+	// LogicalTurn is the frozen number of the execution, 0 outside of one.
+	LogicalTurn int
+	Settings    map[string]map[string]json.RawMessage // by plugin
+	Trace       *trace.Writer                         // may be nil
+	Log         *slog.Logger
 }
 
 // New gives the hooks of the active plugins, nil when there are none.
@@ -103,7 +105,7 @@ func (s *Set) context(event sdk.HookEvent, about trace.Scope, plugin string) *sd
 		settings[k] = slices.Clone(v)
 	}
 	return &sdk.HookContext{
-		Event: event, SessionID: s.SessionID, TurnID: about.TurnID, Locale: s.Locale, PluginID: about.PluginID, RuntimeID: about.RuntimeID,
+		Event: event, SessionID: s.SessionID, TurnID: about.TurnID, LogicalTurn: s.LogicalTurn, Locale: s.Locale, PluginID: about.PluginID, RuntimeID: about.RuntimeID,
 		ActivePluginIDs: slices.Clone(s.Active), OwnSettings: settings,
 	}
 }

@@ -129,7 +129,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	// A paused plugin keeps its place, so that no other provider takes it: its runtimes, hooks and extensions are left out.
 	paused := func(plugin string) bool { return slices.Contains(start.Paused, plugin) }
 	f.Paused = start.Paused
-	f.Hooks = n.hooks(gen, slices.DeleteFunc(slices.Clone(chosen.Active), paused), start.View.Session, pack)
+	f.Hooks = n.hooks(gen, slices.DeleteFunc(slices.Clone(chosen.Active), paused), start.View.Session, pack, start.Execution.LogicalTurn)
 	f.Active = slices.DeleteFunc(gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen)), func(r manifest.Runtime) bool { return paused(r.PluginID) })
 	f.Account = n.account(start)
 	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Trace, n.Log)

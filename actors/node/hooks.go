@@ -9,10 +9,10 @@ import (
 	"github.com/covel/covel/worlds"
 )
 
-// hooks fixes the hooks of a session's active plugins.
-func (n *Node) hooks(gen *registry.Generation, active []string, s projections.Session, pack worlds.View) *hook.Set {
+// hooks fixes the hooks of a session's active plugins. logicalTurn is of the execution they are for, 0 for none.
+func (n *Node) hooks(gen *registry.Generation, active []string, s projections.Session, pack worlds.View, logicalTurn uint32) *hook.Set {
 	return hook.New(hook.Config{
-		Plugins: gen, Active: active, SessionID: s.ID, Locale: s.Locale, Settings: pack.PluginSettings, Trace: n.Trace, Log: n.Log,
+		Plugins: gen, Active: active, SessionID: s.ID, Locale: s.Locale, LogicalTurn: int(logicalTurn), Settings: pack.PluginSettings, Trace: n.Trace, Log: n.Log,
 	})
 }
 
@@ -46,6 +46,6 @@ func tell[P, R any](n *Node, s projections.Session, event sdk.Event[P, R], paylo
 		if err != nil { // its settings are not known, the hook runs all the same
 			n.Log.Warn("the world of a session cannot be read for its hooks", "session", s.ID, "error", err)
 		}
-		hook.Run(n.running, n.hooks(gen, active, s, pack), event, trace.Scope{SessionID: s.ID}, payload)
+		hook.Run(n.running, n.hooks(gen, active, s, pack, 0), event, trace.Scope{SessionID: s.ID}, payload)
 	})
 }

@@ -89,8 +89,8 @@ type session struct {
 	asked     time.Time
 	timer     *time.Timer // idle, or the end of the quarantine
 	gone      bool
-	after     hook.AfterCommit     // of the execution that is being committed
-	began     map[string]time.Time // executions that run here, by id
+	after     map[string]hook.AfterCommit // by execution, until it has ended
+	began     map[string]time.Time        // executions that run here, by id
 }
 
 type input struct{ in kernel.Input }
@@ -155,7 +155,7 @@ func (s *session) Receive(c actor.Context) {
 	case kernel.Progress:
 		s.progress(m)
 	case hook.AfterCommit:
-		s.after = m
+		s.after[m.ExecutionID] = m
 	case kernel.TurnEnded:
 		s.Log.Debug("turn ended", "session", s.SessionID, "execution", m.ExecutionID, "runtimes", len(m.Results))
 		s.step(c, m)

@@ -30,8 +30,8 @@ func (s *session) committed(p kernel.Publish) {
 		case *eventsv1.ExecutionStarted:
 			s.emitSettle(m)
 		case *eventsv1.ExecutionCommitted:
-			s.emitEnd(m.ExecutionId, trace.TurnEnd{Committed: true, Runtimes: len(m.Outcomes), Usage: usageOf(m.Usage)})
 			s.tellCommitted(m, uint64(r.Version))
+			s.emitEnd(m.ExecutionId, trace.TurnEnd{Committed: true, Runtimes: len(m.Outcomes), Usage: usageOf(m.Usage)})
 		case *eventsv1.ExecutionFailed:
 			s.emitEnd(m.ExecutionId, trace.TurnEnd{Reason: m.Reason, Error: m.Error, Runtimes: len(m.Outcomes), Usage: usageOf(m.Usage)})
 		case *eventsv1.ExecutionAborted:
@@ -73,6 +73,7 @@ func (s *session) emitEnd(execution string, end trace.TurnEnd) {
 		end.DurationMs = time.Since(began).Milliseconds()
 		delete(s.began, execution)
 	}
+	delete(s.after, execution)
 	s.Trace.Emit(trace.Scope{SessionID: s.SessionID, TurnID: execution}, trace.TurnCompleted, end)
 }
 
@@ -82,11 +83,10 @@ func usageOf(u *eventsv1.Usage) trace.Usage {
 
 // tellCommitted runs the PostStateCommit hooks of an execution (reference: plugins.md §15, "observe, after commit").
 func (s *session) tellCommitted(m *eventsv1.ExecutionCommitted, version uint64) {
-	after := s.after
-	if after.ExecutionID != m.ExecutionId {
+	after, listens := s.after[m.ExecutionId]
+	if !listens {
 		return
 	}
-	s.after.Tell, s.after.ExecutionID = nil, ""
 	dropped := map[string]bool{}
 	for _, o := range m.Outcomes {
 		dropped[o.RunId] = o.Dropped

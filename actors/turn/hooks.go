@@ -11,6 +11,7 @@ import (
 	"github.com/covel/covel/actors/hook"
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
+	"github.com/covel/covel/kernel/commit"
 	kernelsession "github.com/covel/covel/kernel/session"
 	kernel "github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/sdk"
@@ -33,6 +34,9 @@ func (t *turn) about() trace.Scope {
 func (t *turn) scope(r kernel.Result) trace.Scope {
 	about := t.about()
 	about.RunID, about.RuntimeID, about.PluginID = r.RunID, r.RuntimeID, r.PluginID
+	if rt, _, ok := t.frozen.Generation.Runtime(r.RuntimeID); ok { // a run that was not started has not said so itself
+		about.Concealed = rt.IO.Concealed
+	}
 	return about
 }
 
@@ -108,7 +112,12 @@ func (t *turn) health() map[string]string {
 
 // afterCommit hands the session what to tell the PostStateCommit hooks when the execution is committed.
 func (t *turn) afterCommit(c actor.Context, ended kernelsession.TurnEnded) {
-	hooks, about, results := t.frozen.Hooks, t.about(), ended.Results
+	hooks, about, results := t.frozen.Hooks, t.about(), slices.Clone(ended.Results)
+	if t.frozen.Only != nil { // of a background run no words are committed
+		for i, r := range results {
+			results[i] = commit.WithoutMessages(r)
+		}
+	}
 	if !hooks.Has(sdk.OnPostStateCommit.Name) || len(results) == 0 {
 		return
 	}

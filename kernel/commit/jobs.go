@@ -85,7 +85,7 @@ func PlanJob(in In, j projections.Job) []Fact {
 		if i == 0 {
 			in.Results = slices.Clone(in.Results)
 		}
-		in.Results[i] = withoutMessages(r)
+		in.Results[i] = WithoutMessages(r)
 	}
 	if !ran {
 		return fail(job.ReasonFailed, j.RuntimeID+" did not run")
@@ -111,9 +111,9 @@ func JobFailed(j projections.Job, reason string) Fact {
 	return Fact{Message: &eventsv1.JobFailed{JobId: j.ID, Reason: reason, Error: job.ErrorText(projections.Job{Status: projections.JobFailed})}, PluginID: j.PluginID}
 }
 
-// withoutMessages takes a background run's words out: it appends nothing to the conversation (seed: turn-pipeline.txt §2.1,
+// WithoutMessages takes a background run's words out: it appends nothing to the conversation (seed: turn-pipeline.txt §2.1,
 // "It does not append conversation messages").
-func withoutMessages(r turn.Result) turn.Result {
+func WithoutMessages(r turn.Result) turn.Result {
 	r.Proposals = slices.DeleteFunc(slices.Clone(r.Proposals), func(p sdk.Proposal) bool {
 		return p.Type == sdk.MessageAppend{}.ProposalType() || p.Type == sdk.NarrativeAppend{}.ProposalType()
 	})
@@ -122,7 +122,7 @@ func withoutMessages(r turn.Result) turn.Result {
 		if i == 0 {
 			r.Nested = slices.Clone(r.Nested)
 		}
-		r.Nested[i] = withoutMessages(n)
+		r.Nested[i] = WithoutMessages(n)
 	}
 	return r
 }

@@ -32,7 +32,9 @@ type HookContext struct {
 	Event     HookEvent
 	SessionID string
 	TurnID    string // the execution; "" for SessionStart and SessionEnd
-	Locale    string // content language of the session, BCP 47
+	// LogicalTurn is the number of the turn that the execution belongs to, fixed when it began; 0 outside of one.
+	LogicalTurn int
+	Locale      string // content language of the session, BCP 47
 	// PluginID and RuntimeID are of the runtime the event concerns, not of the handler; "" for events of a turn or a session.
 	PluginID        string
 	RuntimeID       string
