@@ -137,7 +137,8 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	if !due || len(providers) == 0 {
 		return nil
 	}
-	if _, o := hook.Run(ctx, f.Hooks, sdk.OnPreCompaction, r.run.scope(), sdk.CompactionStarting{MessageCount: len(in.Messages)}); o.Aborted {
+	about := trace.Scope{SessionID: f.State.Session.ID, TurnID: f.Execution.ID} // the turn's, whichever run happens to be the first
+	if _, o := hook.Run(ctx, f.Hooks, sdk.OnPreCompaction, about, sdk.CompactionStarting{MessageCount: len(in.Messages)}); o.Aborted {
 		return nil
 	}
 	who := extension.Provider{PluginID: providers[0].Plugin.Manifest.ID, ID: providers[0].Decl.ID}
@@ -167,7 +168,7 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	if show {
 		tell(notice{plugin: who.PluginID, runID: f.Execution.ID + "/compaction", chinese: f.Instructions == prompt.Chinese, reason: reason})
 	}
-	hook.Run(ctx, f.Hooks, sdk.OnPostCompaction, r.run.scope(), ended)
+	hook.Run(ctx, f.Hooks, sdk.OnPostCompaction, about, ended)
 	return result
 }
 

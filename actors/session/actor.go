@@ -114,7 +114,7 @@ func (s *session) Receive(c actor.Context) {
 		self, root := c.Self(), c.ActorSystem().Root
 		s.tell = func(in kernel.Input) { root.Send(self, input{in}) }
 		s.replies = map[uint64]func(kernel.Answer){}
-		s.jobs, s.began = map[string]*actor.PID{}, map[string]time.Time{}
+		s.jobs, s.began, s.after = map[string]*actor.PID{}, map[string]time.Time{}, map[string]hook.AfterCommit{}
 		s.forgetJobs(c)
 		s.armIdle(c)
 		var effects []kernel.Effect
