@@ -210,7 +210,7 @@ func (t *turn) stopped(c actor.Context, who *actor.PID) {
 			Kind: kernelsession.RuntimeFailed, RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: string(rt.Schedule.Stage),
 			Status: string(kernel.Failed), Error: failure,
 		})
-		t.Trace.Emit(t.scope(kernel.Result{RunID: id, RuntimeID: rt.ID, PluginID: rt.PluginID}), trace.RuntimeFailed,
+		t.Trace.Emit(t.scope(kernel.Result{RunID: id, RuntimeID: rt.ID, PluginID: rt.PluginID, Concealed: rt.IO.Concealed}), trace.RuntimeFailed,
 			trace.RuntimeEnd{Stage: string(rt.Schedule.Stage), Status: string(kernel.Failed), StopReason: "internal", Error: failure})
 		t.step(c, kernel.RunEnded{Result: kernel.Result{
 			RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,

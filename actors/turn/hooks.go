@@ -33,10 +33,7 @@ func (t *turn) about() trace.Scope {
 
 func (t *turn) scope(r kernel.Result) trace.Scope {
 	about := t.about()
-	about.RunID, about.RuntimeID, about.PluginID = r.RunID, r.RuntimeID, r.PluginID
-	if rt, _, ok := t.frozen.Generation.Runtime(r.RuntimeID); ok { // a run that was not started has not said so itself
-		about.Concealed = rt.IO.Concealed
-	}
+	about.RunID, about.RuntimeID, about.PluginID, about.Concealed = r.RunID, r.RuntimeID, r.PluginID, r.Concealed
 	return about
 }
 

@@ -73,7 +73,6 @@ type Result struct {
 	RunID      string
 	Stage      manifest.Stage // "" for event runs
 	Story      bool           // io.visibility: story
-	Concealed  bool           // io.concealed: nobody beside the operator of the log is shown what it read and wrote
 	Contract   string         // io.output.contract
 	Status     Status
 	StopReason string
