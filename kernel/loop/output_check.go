@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pkg/errors"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -39,9 +40,18 @@ func parseOutput(answer string) (json.RawMessage, error) {
 	}
 	var v json.RawMessage
 	if err := json.NewDecoder(strings.NewReader(body)).Decode(&v); err != nil {
-		return nil, errors.Errorf("the answer is not JSON: %v", err)
+		return nil, errors.Errorf("the answer is not JSON: %s", notJSON(body, err))
 	}
 	return text.CleanJSON(v)
+}
+
+// notJSON says what is wrong with a text that is no JSON. The decoder speaks of bytes, and a character beyond ASCII is more
+// than one.
+func notJSON(body string, err error) string {
+	if first, size := utf8.DecodeRuneInString(body); size > 1 {
+		return fmt.Sprintf("it begins with %q", first)
+	}
+	return err.Error()
 }
 
 // checkOutput validates a value against the runtime's private schema. problem says what does not fit, by place, in words a
