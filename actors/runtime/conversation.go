@@ -15,7 +15,35 @@ const (
 
 // conversation is the committed history as plugin code reads it (reference: plugins.md §11, "store"). It is frozen with the
 // execution.
-type conversation struct{ history projections.History }
+type conversation struct {
+	history projections.History
+	asked   *projections.Suspension // what the execution goes on with, nil otherwise
+}
+
+func conversationOf(f Frozen) conversation {
+	c := conversation{history: f.State.History}
+	if x, ok := f.State.Suspensions.Find(f.Execution.SuspensionID); ok {
+		c.asked = &x
+	}
+	return c
+}
+
+// HistoryFor implements sdk.Conversation. The presence record of a story says who has witnessed it.
+func (c conversation) HistoryFor(characterID string, limit int) []sdk.HistoryMessage {
+	var out []projections.Message
+	for _, m := range c.history.Tail(c.history.Len()) {
+		if m.Source == projections.SourceStory && slices.Contains(m.Presence, characterID) && c.before(m) {
+			out = append(out, m)
+		}
+	}
+	return sdkMessages(out[max(0, len(out)-page(limit)):])
+}
+
+// before says whether a row was there when the execution began that the run belongs to: a suspension freezes this, whatever
+// was told until the answer came (seed: turn-pipeline.txt, "suspension freezes that boundary").
+func (c conversation) before(m projections.Message) bool {
+	return c.asked == nil || m.Version < c.asked.Version && m.TurnID != c.asked.ExecutionID
+}
 
 // Latest implements sdk.Conversation.
 func (c conversation) Latest(limit int) []sdk.HistoryMessage {

@@ -16,7 +16,7 @@ func (r *run) view() *sdk.Runtime {
 		Locale: r.frozen.Locale(), LogicalTurn: int(r.frozen.Execution.LogicalTurn), Messages: r.plugin.Manifest.MessagesIn(r.frozen.Locale()),
 		World: r.world, PluginData: ownRecords{r, nil}, Inputs: r.start.Inputs, Exports: r.start.Exports, Settings: r.frozen.Pack.PluginSettings[rt.PluginID],
 		NewID: r.newID, Observe: r.observed, Random: r.random, RecursionDepth: len(r.start.Callers), TriggerEvent: r.start.Event,
-		Execution: r.execution(), Session: sessionInfo(r.frozen), Conversation: conversation{r.frozen.State.History},
+		Execution: r.execution(), Session: sessionInfo(r.frozen), Conversation: conversationOf(r.frozen),
 	}
 	if in := r.frozen.Input(); in != nil {
 		v.PlayerMessage = in.Rendered

@@ -50,6 +50,10 @@ type Conversation interface {
 	// Page gives messages after the one with the id cursor, oldest first; "" begins with the oldest. more says that there are
 	// further ones; next is their cursor.
 	Page(cursor string, limit int) (messages []HistoryMessage, next string, more bool)
+	// HistoryFor gives the newest stories at which a character was present, oldest of them first: what that character has
+	// witnessed, and nothing of what was told elsewhere. limit is as for Latest. A run that goes on after the player's answer
+	// reads what there was when it asked (seed: tools.txt, "context.historyFor").
+	HistoryFor(characterID string, limit int) []HistoryMessage
 }
 
 // Random is chance that is the same when a recorded execution is run again: it comes from the run and the number of the draw.
