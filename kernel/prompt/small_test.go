@@ -43,8 +43,9 @@ func TestModelFacing(t *testing.T) {
 	}
 }
 
+// Rule EP:218: the host counts tokens as plugins do.
 func TestEstimateTokens(t *testing.T) {
-	for s, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2, "龙": 2, "龙胆花开": 5, "Ольга": 3, "🐉": 2} {
+	for s, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2, "龙": 2, "龙胆花开": 7, "Ольга": 4, "🐉": 4, "[3]": 3, "é": 3} {
 		if got := prompt.EstimateTokens(s); got != want {
 			t.Errorf("EstimateTokens(%q) = %d, want %d", s, got, want)
 		}

@@ -22,7 +22,7 @@ func cutLines(s string, budget int) string {
 		for next < len(s) && s[next] != '\n' {
 			next++
 		}
-		if left -= quarterTokens(s[pos:next]) + 1; left < 0 {
+		if left -= quarterTokens(s[pos:next]) + quarterTokens("\n"); left < 0 {
 			break
 		}
 		end = next

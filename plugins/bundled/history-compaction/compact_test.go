@@ -17,8 +17,8 @@ import (
 // model answers every request with what the test says, and keeps the requests.
 type model struct {
 	sdk.Gateway // nobody here asks for objects
-	answer func(n int, req sdk.TextRequest) (sdk.TextReply, error)
-	asked  []sdk.TextRequest
+	answer      func(n int, req sdk.TextRequest) (sdk.TextReply, error)
+	asked       []sdk.TextRequest
 }
 
 func (m *model) GenerateText(_ context.Context, req sdk.TextRequest) (sdk.TextReply, error) {

@@ -102,8 +102,8 @@ func (w *writer) write(ctx context.Context, r request, want, most int) (sdk.NewS
 	if err != nil {
 		return sdk.NewSummary{}, err
 	}
-	// English has about 1.5 tokens in a word, Chinese 1.25 in a character; models rather write too much than too little.
-	length = strings.NewReplacer("{words}", fmt.Sprint(max(want*6/10, 20)), "{characters}", fmt.Sprint(max(want*7/10, 30))).Replace(length)
+	// English counts about 1.5 tokens for a word, Chinese 1.75 for a character; models rather write too much than too little.
+	length = strings.NewReplacer("{words}", fmt.Sprint(max(want*6/10, 20)), "{characters}", fmt.Sprint(max(want/2, 30))).Replace(length)
 	w.calls--
 	reply, err := w.x.Gateway.GenerateText(ctx, sdk.TextRequest{
 		System: r.system, Prompt: join(r.text, length),
