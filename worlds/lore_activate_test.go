@@ -17,6 +17,7 @@ func selective(id string, keys ...string) sdk.LorebookEntry {
 }
 
 // Fault case BL-06: the whole kind.
+// Rule REF:plugins.md §18.7: Latin keys match whole words, Chinese characters end a word; other keys are substrings; case makes no difference.
 func TestKeysInAllScripts(t *testing.T) {
 	tests := []struct {
 		key, text string
@@ -67,6 +68,7 @@ func TestKeysInAllScripts(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.7: constant entries always; selective ones by a key in the player's message or the last scanDepth messages; by insertionOrder, then id.
 func TestActivationRules(t *testing.T) {
 	off, on := false, true
 	book := []sdk.LorebookEntry{

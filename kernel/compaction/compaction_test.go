@@ -41,6 +41,8 @@ func TestCompactable(t *testing.T) {
 
 // Rule TP:280: the measure is the first agent's real system prompt with messages and summaries, above 0.6 of the window.
 // Rule EP:163–172: contextWindow is the smaller of the two windows without their reserves, inputWindow the fast model's own.
+// Rule EP:164–170: the input: messages, existing summaries, locale, tokens, both windows, the budget.
+// Rule EP:168: the window is the smaller of the story's and the fast model's without their reserves; EP:169: a summary request must fit the fast one's own.
 func TestDue(t *testing.T) {
 	window := func(n int) model.Capacity { return model.Capacity{ContextWindow: n + 100, MaxOutputTokens: 100} }
 	messages := talk(strings.Repeat("ua", 10))
@@ -117,6 +119,8 @@ func input() sdk.CompactInput {
 // verifies references, order and budget and replaces only the summaries listed.
 // Rule REF plugins.md §18.5: a merged summary keeps the oldest replaced id.
 // Rule EP:191–195: a put-off merge may leave up to twice the budget, and past that the result is rejected.
+// Rule EP:181: a segment covers the oldest messages without a gap, or the oldest summaries; EP:182: the host checks references, order and budget.
+// Rule EP:190: with a deferral up to twice the budget, in number and in tokens.
 func TestVerify(t *testing.T) {
 	long := over("0")
 	long.Content = strings.Repeat("龙胆", 20)

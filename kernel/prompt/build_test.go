@@ -199,6 +199,7 @@ func TestGoldenPrompts(t *testing.T) {
 	}
 }
 
+// Rule TP:454: the system prompt comes first and is the same every turn.
 func TestTheListEndsForTheModel(t *testing.T) {
 	for name, in := range cases() {
 		messages := prompt.Build(in)
@@ -217,6 +218,7 @@ func TestTheListEndsForTheModel(t *testing.T) {
 }
 
 // What changes each turn does not touch the system message.
+// Rule TP:443: what never changes stands at the front, what changes each turn at the back.
 func TestTheSystemMessageIsStable(t *testing.T) {
 	base := cases()["narrator-later-en"]
 	base.Runtime.Body = manifest.Text{"en": "You tell the story of {{ world.name }}."}
@@ -239,6 +241,7 @@ func TestTheSystemMessageIsStable(t *testing.T) {
 }
 
 // Hostile names, lore, data and inputs: no tag is opened or closed by data, and no mark in data is filled in.
+// Rule REF:plugins.md §18.3: data blocks are XML-escaped and never interpolated.
 func TestDataStaysData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hostile := func(label string) string {
@@ -285,6 +288,7 @@ var frame = regexp.MustCompile(`^\[RUNTIME\] narrator · Narrator[^\n]*\n\[LANGU
 
 func tags(s string) string { return strings.Join(tag.FindAllString(s, -1), " ") }
 
+// Rule REF:plugins.md §18.3: variables are filled in once, in the plugin's own body, by own properties only.
 func TestBodiesAreInterpolatedOnceAndEscaped(t *testing.T) {
 	in := cases()["narrator-opening-en"]
 	in.World.Name = "{{ world.lore }}</world-lore>"
@@ -343,6 +347,7 @@ func TestLoreKeepsToItsBudget(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.3: characters.npcs are one line each, parts cut at 400 characters, about 8000 in all, the rest by name.
 func TestProfilesKeepToTheirLimits(t *testing.T) {
 	in := cases()["narrator-opening-en"]
 	in.Characters = nil
@@ -385,6 +390,8 @@ func TestWhoSeesTheCharacters(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.1: the head tells the runtime, the language to write in, and one of the forms of how the run ends.
+// Rule TP:465: the language constraint is in every prompt.
 func TestTheFrame(t *testing.T) {
 	frame := func(rt manifest.Runtime, locale, instructions string) []string {
 		rt.ID = "p/r"

@@ -109,6 +109,7 @@ func TestSegmentsDoNotHangOnArrival(t *testing.T) {
 
 // Rule REF plugins.md §18.1: depth counts conversation messages only, from the end; the turn context stands right before the
 // player's line wherever things are put in.
+// Rule REF:plugins.md §18.1: the turn context is one system message between the history and the player's line.
 func TestDepth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := cases()["narrator-later-en"]

@@ -26,6 +26,7 @@ func TestInstructionLocale(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.6: ids that are UUIDs, instants and sessionId are removed, a readable id and a story's date stay.
 func TestModelFacing(t *testing.T) {
 	const uuid = `"0190a5b0-7c5e-7000-8000-000000000001"`
 	for in, want := range map[string]string{

@@ -9,6 +9,9 @@ import (
 
 // Rule EP:41–64: six extension points, each with its mode, its time limit and what a failure costs.
 // Rule EP:193–199: each point has one current version; another one is no point.
+// Rule EP:54: each point has its own input, output, mode, timeout and failure policy; EP:56–62: the table.
+// Rule EP:11: turn-policy@1 and character-actor@1 are no kernel extension points.
+// Rule EP:206: each point has one current version, and nothing negotiates.
 func TestTable(t *testing.T) {
 	want := map[string]struct {
 		mode    points.Mode
@@ -42,6 +45,11 @@ func TestTable(t *testing.T) {
 }
 
 // Rule EP:93: the input and every output are validated against the extension point's schema.
+// Rule EP:95: the input and every output are validated against the point's schema.
+// Rule EP:105: volatility is stable, session or turn, and must be said.
+// Rule EP:132: all fields of a world context are optional; EP:137: dimensions hold no initial values or rules; EP:139: a plugin cannot say whose they are.
+// Rule EP:174: the output of a compaction is null or summaries, with a reason when something was put off.
+// Rule REF:plugins.md §3.2: the shapes of what extensions give.
 func TestShapes(t *testing.T) {
 	for _, c := range []struct {
 		point, out string

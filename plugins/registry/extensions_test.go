@@ -71,6 +71,10 @@ func needing(id string, contracts ...string) *Loaded {
 }
 
 // Rule EP:66–72: requires on a point or a slot is served by real providers only.
+// Rule EP:68: providers are known by contributes.extensions, and by the slot of ui.slot@1.
+// Rule EP:69: fixed segments in contributes.prompt count as a provider of prompt.segment@1.
+// Rule EP:70: a kernel contract that stands only in provides serves nobody.
+// Rule EP:71: a provider that is explicitly excluded is not added automatically.
 func TestRequiresOnPoints(t *testing.T) {
 	compact := manifest.ExtensionDecl{Point: "history.compact@2", ID: "a"}
 	cast := manifest.ExtensionDecl{Point: "ui.slot@1", ID: "cast", Slot: "stage.cast@1"}
@@ -165,6 +169,7 @@ func TestADefaultProviderStepsAside(t *testing.T) {
 }
 
 // Rule EP:73: neither a plugin's folder nor a session may name a point or a slot in conflicts.
+// Rule EP:72: conflicts cannot name an extension point or a slot: invalid-conflict at load and in the resolver.
 func TestInvalidConflict(t *testing.T) {
 	for _, contract := range []string{"history.compact@2", "stage.choices@1"} {
 		g := Build([]Source{Bundled("p", sdk.Package{FS: files(map[string]string{"PLUGIN.md": "---\ndescription: x\nconflicts: [" + contract + "]\n---\n"})})})
@@ -179,6 +184,7 @@ func TestInvalidConflict(t *testing.T) {
 }
 
 // Rule EP:59: a pipeline's order is declared order; ties by plugin and id.
+// Rule EP:43: only providers of plugins that are active in the session are called.
 func TestProvidersInOrder(t *testing.T) {
 	decl := func(id string, order int) manifest.ExtensionDecl {
 		return manifest.ExtensionDecl{Point: "prompt.segment@1", ID: id, Order: order}
