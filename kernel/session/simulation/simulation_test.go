@@ -41,7 +41,7 @@ var particulars = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]+|[a-z]*-?[0-9]+|"[^"
 func kindOf(what string) string {
 	first, _, _ := strings.Cut(what, "\n")
 	first = particulars.ReplaceAllString(first, "…")
-	return first[:min(len(first), 60)]
+	return strings.ToValidUTF8(first[:min(len(first), 60)], "")
 }
 
 // told is what a failing script is printed as.

@@ -96,10 +96,7 @@ func (w *world) fold(whole bool) projections.State {
 	if whole || len(w.snapshots) == 0 {
 		return w.log.top() // folded event by event as it was written; the same as folding it now
 	}
-	state, err := projections.DecodeState(w.snapshots[len(w.snapshots)-1])
-	if err != nil {
-		w.book.Blame("a snapshot cannot be read: %v", err)
-	}
+	state := w.snapshots[len(w.snapshots)-1]
 	for _, r := range w.log.recorded[state.Version:] {
 		next, err := projections.Apply(state, r)
 		if isWholeNeeded(err) {

@@ -26,7 +26,7 @@ type world struct {
 	shells    [2]*shell // activations of the session on two nodes
 	pools     [2]job.Pool
 	now       time.Time
-	snapshots [][]byte
+	snapshots []projections.State // written out and read back
 	asks      []*ask
 	token     uint64
 	ids       int
@@ -269,7 +269,12 @@ func (w *world) keep(state projections.State) {
 	} else if whole, _ := w.log.states[state.Version].Encode(); !bytes.Equal(b, whole) {
 		w.book.Blame("the snapshot of version %d is not the fold of the log\nsnapshot %s\nfold     %s", state.Version, b, whole)
 	}
-	w.snapshots = append(w.snapshots, b)
+	back, err := projections.DecodeState(b)
+	if err != nil {
+		w.book.Blame("a snapshot cannot be read: %v", err)
+		return
+	}
+	w.snapshots = append(w.snapshots, back)
 }
 
 // look folds the log from every snapshot and holds it against the whole fold.
@@ -278,8 +283,8 @@ func (w *world) look() {
 	if err != nil {
 		w.book.Blame("the fold cannot be written: %v", err)
 	}
-	for _, b := range w.snapshots {
-		state, err := projections.DecodeState(b)
+	for _, state := range w.snapshots {
+		var err error
 		for _, r := range w.log.recorded[min(int(state.Version), len(w.log.recorded)):] {
 			if err == nil {
 				state, err = projections.Apply(state, r)
