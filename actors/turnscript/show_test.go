@@ -201,7 +201,7 @@ func showSuspensions(st *stage, _ string) {
 }
 
 // told are the members of a trace payload that a transcript shows, in this order.
-var told = []string{"step", "toolName", "hookName", "event", "topic", "hazardRuntimeId", "message", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messages", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error", "types", "tools"}
+var told = []string{"step", "toolName", "hookName", "event", "topic", "hazardRuntimeId", "calledRuntimeId", "depth", "message", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messages", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error", "types", "tools"}
 
 // showTrace: the entries since the last time, all or those whose type begins with one of the words.
 func showTrace(st *stage, rest string) {

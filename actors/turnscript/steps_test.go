@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,6 +65,7 @@ func init() {
 		"form":    {"form JSON", code, formStep},
 		"call":    {"call TOOL JSON", "function", callStep},
 		"ask":     {"ask CONTRACT|RUNTIME BRIEF", "function", askStep},
+		"recurse": {"recurse RUNTIME [JSON]", "function guard", recurseStep},
 		// What it notes of what it is given.
 		"read":       {"read NAMESPACE KEY", code, readStep},
 		"inputs":     {"inputs NAME…", code, inputsStep},
@@ -72,6 +74,8 @@ func init() {
 		"turn":       {"turn", code, plain(func(s *scene) { s.note("runs in logical turn %d, %s", s.rt.LogicalTurn, s.rt.Locale) })},
 		"line":       {"line", code, plain(func(s *scene) { s.note("reads the line %s", orNothing(s.rt.PlayerMessage)) })},
 		"settings":   {"settings", code, plain(func(s *scene) { s.note("has the settings %s", asJSON(s.rt.Settings)) })},
+		"exports":    {"exports NAME…", "function guard", exportsStep},
+		"draw":       {"draw MIN MAX", code, drawStep},
 		"resumed":    {"resumed", "function", plain(func(s *scene) { s.note("goes on with %s", orNothing(string(s.rt.ResumeData))) })},
 		"sees":       {"sees [WORDS]", "hook extension", seesStep},
 		// How long it takes.
@@ -207,6 +211,56 @@ func callStep(rest string) (act, error) {
 		s.note("called %s: %s %v", name, out, err)
 		return nil
 	}, nil
+}
+
+// recurseStep calls another runtime of the package. A refusal is noted, and the code goes on.
+func recurseStep(rest string) (act, error) {
+	name, payload, _ := strings.Cut(rest, " ")
+	if name == "" {
+		return nil, errors.New("the runtime is missing")
+	}
+	if payload != "" && !json.Valid([]byte(payload)) {
+		return nil, errors.New("the payload is no JSON")
+	}
+	return func(ctx context.Context, s *scene) error {
+		call := sdk.RecursiveCall{RuntimeID: name}
+		if payload != "" {
+			call.Payload = json.RawMessage(payload)
+		}
+		res, err := s.rt.RecursiveCall(ctx, call)
+		if err != nil {
+			s.note("may not call %s: %v", name, err)
+			return nil
+		}
+		s.note("called %s: %s %s%s%s", name, res.Status, res.Output, res.Error, res.SkipReason)
+		return nil
+	}, nil
+}
+
+func exportsStep(rest string) (act, error) {
+	return func(_ context.Context, s *scene) error {
+		for _, name := range strings.Fields(rest) {
+			s.note("reads the export %s: %s", name, orNothing(string(s.rt.Exports[name].Value())))
+		}
+		return nil
+	}, nil
+}
+
+func drawStep(rest string) (act, error) {
+	w, err := words(rest, 2)
+	if err != nil {
+		return nil, err
+	}
+	from, err := strconv.Atoi(w[0])
+	if err != nil {
+		return nil, err
+	}
+	to, err := strconv.Atoi(w[1])
+	return func(_ context.Context, s *scene) error {
+		n := s.rt.Random.Int(from, to)
+		s.note("draws a number from %d up to %d: %v", from, to, n >= from && n < to)
+		return nil
+	}, err
 }
 
 func readStep(rest string) (act, error) {
