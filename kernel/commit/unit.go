@@ -89,6 +89,9 @@ func (p *planner) droppedNeed(r turn.Result) string {
 // own writes what the run and the calls below it propose, child before parent.
 func (p *planner) own(r turn.Result) *Refusal {
 	for _, n := range r.Nested {
+		if lost(n) {
+			p.lose(n.Nested)
+		}
 		if n.Seed || !n.Committable() {
 			continue
 		}
