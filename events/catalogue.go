@@ -59,6 +59,7 @@ var Catalogue = []Entry{
 	entry("SessionEnded", func() *eventsv1.SessionEnded { return new(eventsv1.SessionEnded) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
 	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
+	entry("SeatKeysChanged", func() *eventsv1.SeatKeysChanged { return new(eventsv1.SeatKeysChanged) }, ScopeSession, AtOnce, ViewOperator, nil, []string{"session"}),
 	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "gathering.changed"}, []string{"session"}),
 
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted", "gathering.changed"}, []string{"session", "history", "interactions", "messages"}),
@@ -75,7 +76,7 @@ var Catalogue = []Entry{
 	entry("AdvanceStopped", func() *eventsv1.AdvanceStopped { return new(eventsv1.AdvanceStopped) }, ScopeSession, AtOnce, ViewAll, []string{"execution.completed"}, []string{"session"}),
 
 	entry("ExecutionResults", func() *eventsv1.ExecutionResults { return new(eventsv1.ExecutionResults) }, ScopePath, OnCommit, ViewOperator, nil, []string{"latest"}),
-	entry("InterjectionMerged", func() *eventsv1.InterjectionMerged { return new(eventsv1.InterjectionMerged) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
+	entry("InterjectionMerged", func() *eventsv1.InterjectionMerged { return new(eventsv1.InterjectionMerged) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages", "session"}),
 	entry("NarrativeAppended", func() *eventsv1.NarrativeAppended { return new(eventsv1.NarrativeAppended) }, ScopePath, OnCommit, ViewAll, []string{"narrative.completed"}, []string{"history", "messages"}),
 	entry("MessageAppended", func() *eventsv1.MessageAppended { return new(eventsv1.MessageAppended) }, ScopePath, OnCommit, ViewAll, []string{"message.appended"}, []string{"history", "messages"}),
 	entry("HistoryCompacted", func() *eventsv1.HistoryCompacted { return new(eventsv1.HistoryCompacted) }, ScopePath, OnCommit, ViewOperator, nil, []string{"history"}),

@@ -184,6 +184,9 @@ func (h History) apply(r events.Recorded, msg proto.Message, anchor Anchor) Hist
 		return h.append(row)
 	case *eventsv1.InterjectionMerged:
 		row.ID, row.Role, row.Source, row.Text = m.MessageId, RoleUser, SourceInterjection, m.Text
+		if m.Rendered != "" {
+			row.Text = m.Rendered
+		}
 		row.Actions = []Action{{Kind: "say", SeatID: m.SeatId, CharacterID: m.CharacterId, Source: SourcePlayer, Text: m.Text}}
 		return h.append(row)
 	case *eventsv1.MessageAppended:

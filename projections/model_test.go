@@ -21,6 +21,7 @@ import (
 type book struct {
 	session  map[string]any
 	seats    []*eventsv1.Seat
+	keys     map[string]string // of seats: invite and token
 	setup    map[string]*eventsv1.SetupRuntime
 	ledger   map[string]*eventsv1.TriggerLedgerEntry
 	requests []string
@@ -105,7 +106,7 @@ func canon(b []byte) string {
 func writeBook(log []events.Recorded) *book {
 	b := &book{
 		session: map[string]any{}, setup: map[string]*eventsv1.SetupRuntime{}, ledger: map[string]*eventsv1.TriggerLedgerEntry{},
-		loreAt: map[string]int{}, data: map[string]string{}, exports: map[string]string{}, tides: map[string]string{}, files: map[string]string{}, origin: map[string]string{}, born: map[string]time.Time{}, jobs: map[string]*bookJob{},
+		loreAt: map[string]int{}, data: map[string]string{}, keys: map[string]string{}, exports: map[string]string{}, tides: map[string]string{}, files: map[string]string{}, origin: map[string]string{}, born: map[string]time.Time{}, jobs: map[string]*bookJob{},
 	}
 	waiting := map[string][]events.Recorded{}
 	for _, r := range log {
@@ -173,9 +174,18 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 		}
 	case *eventsv1.SeatRemoved:
 		b.seats = slices.DeleteFunc(b.seats, func(s *eventsv1.Seat) bool { return s.Id == m.SeatId })
+		delete(b.keys, m.SeatId)
+	case *eventsv1.SeatKeysChanged:
+		b.keys[m.SeatId] = fmt.Sprintf("%x %x", m.InviteHash, m.TokenHash)
 	case *eventsv1.InterjectionMerged:
 		here.ID, here.Role, here.Source, here.Text, here.Actions = m.MessageId, "user", "player-interjection", m.Text, 1
+		if m.Rendered != "" {
+			here.Text = m.Rendered
+		}
 		b.rows = append(b.rows, here)
+		if m.Request != nil {
+			b.requests = append(b.requests, m.Request.SeatId+" "+m.Request.RequestId+" "+r.Metadata.GetCausationId())
+		}
 	case *eventsv1.SubmissionGathered:
 		b.requests = append(b.requests, m.SeatId+" "+m.RequestId+" ")
 		b.gathered = slices.DeleteFunc(b.gathered, func(x string) bool { return strings.HasPrefix(x, m.SeatId+" ") })
@@ -462,6 +472,11 @@ func (b *book) differs(s projections.State) string {
 			[]any{seat.Id, seat.Name, seat.Role, seat.Control, seat.CharacterIds, seat.CurrentCharacterId, seat.Primary})
 	}
 	same("seats", len(ss.Seats), len(b.seats))
+	keys := map[string]string{}
+	for _, k := range ss.SeatKeys {
+		keys[k.SeatID] = k.Invite + " " + k.Token
+	}
+	same("seat keys", keys, b.keys)
 	same("setups", len(ss.Setup), len(b.setup))
 	for id, w := range b.setup {
 		g, _ := ss.SetupOf(id)

@@ -75,7 +75,7 @@ func (x Rows) Apply(r events.Recorded) (Rows, []Message, error) {
 		return x, nil, err
 	}
 	messages := next.History.Tail(next.History.Len())
-	next.Session.Requests = nil
+	next.Session.Requests, next.Session.SeatKeys = nil, nil
 	return Rows{State{
 		Version: next.Version, LastID: next.LastID, Session: next.Session, Path: Path{Latest: next.Latest.anchor()}, Suspensions: next.Suspensions.expiries(),
 		Jobs: next.Jobs.withoutInputs(), Tree: next.Tree.bare(), staged: next.staged,

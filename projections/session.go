@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -39,7 +40,8 @@ type Session struct {
 	LastCounted          string          `json:"lastCounted,omitempty"` // logicalTurnId of the newest counted turn
 	Setup                []SetupRuntime  `json:"setup"`                 // by runtime id
 	Seats                []Seat          `json:"seats"`
-	Ledger               []LedgerEntry   `json:"ledger"` // by runtime id
+	SeatKeys             []SeatKeys      `json:"seatKeys"` // by seat id
+	Ledger               []LedgerEntry   `json:"ledger"`   // by runtime id
 	CreatedAt            time.Time       `json:"createdAt"`
 	UpdatedAt            time.Time       `json:"updatedAt"`
 	Open                 *Execution      `json:"open,omitempty"` // started and without an end
@@ -70,6 +72,14 @@ type Seat struct {
 	CharacterIDs       []string `json:"characterIds"`
 	CurrentCharacterID string   `json:"currentCharacterId,omitempty"`
 	Primary            bool     `json:"primary,omitempty"`
+}
+
+// SeatKeys are the hashes (lower-case hex SHA-256) of the token that takes a seat and of the one whose holder has it, "" for
+// nobody. They are for the door of the server alone.
+type SeatKeys struct {
+	SeatID string `json:"seatId"`
+	Invite string `json:"invite,omitempty"`
+	Token  string `json:"token,omitempty"`
 }
 
 // SetupRuntime mirrors how far one setup runtime has come.
@@ -176,6 +186,45 @@ func (s Session) PrimarySeat() (Seat, bool) {
 	return Seat{}, false
 }
 
+// SeatByID finds a seat.
+func (s Session) SeatByID(id string) (Seat, bool) {
+	for _, seat := range s.Seats {
+		if seat.ID == id {
+			return seat, true
+		}
+	}
+	return Seat{}, false
+}
+
+// KeysOf gives the hashes of a seat.
+func (s Session) KeysOf(seatID string) SeatKeys {
+	for _, k := range s.SeatKeys {
+		if k.SeatID == seatID {
+			return k
+		}
+	}
+	return SeatKeys{SeatID: seatID}
+}
+
+// SeatInvited finds the seat that an invite takes, by its hash.
+func (s Session) SeatInvited(hash string) (Seat, bool) {
+	return s.seatWith(hash, func(k SeatKeys) string { return k.Invite })
+}
+
+// SeatHeld finds the seat that the holder of a token has, by its hash.
+func (s Session) SeatHeld(hash string) (Seat, bool) {
+	return s.seatWith(hash, func(k SeatKeys) string { return k.Token })
+}
+
+func (s Session) seatWith(hash string, of func(SeatKeys) string) (Seat, bool) {
+	for _, k := range s.SeatKeys {
+		if hash != "" && of(k) == hash {
+			return s.SeatByID(k.SeatID)
+		}
+	}
+	return Seat{}, false
+}
+
 // SetupComplete says whether no setup runtime is left to do.
 func (s Session) SetupComplete() bool {
 	for _, r := range s.Setup {
@@ -213,7 +262,7 @@ func (s Session) rememberRequest(r events.Recorded, q *eventsv1.Request) Session
 	if q == nil {
 		return s
 	}
-	return s.remember(r, q.RequestId, q.SeatId, q.BodyHash, "")
+	return s.remember(r, q.RequestId, q.SeatId, q.BodyHash, r.Metadata.GetCausationId())
 }
 
 func (s Session) pendingInput(execution string) *Input {
@@ -257,6 +306,11 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s = s.rememberRequest(r, m.Request)
 	case *eventsv1.SeatRemoved:
 		s.Seats = slices.DeleteFunc(slices.Clone(s.Seats), func(x Seat) bool { return x.ID == m.SeatId })
+		s.SeatKeys = slices.DeleteFunc(slices.Clone(s.SeatKeys), func(x SeatKeys) bool { return x.SeatID == m.SeatId })
+	case *eventsv1.SeatKeysChanged:
+		s.SeatKeys = putBy(s.SeatKeys, SeatKeys{m.SeatId, hex.EncodeToString(m.InviteHash), hex.EncodeToString(m.TokenHash)}, func(x SeatKeys) string { return x.SeatID })
+	case *eventsv1.InterjectionMerged:
+		s = s.rememberRequest(r, m.Request)
 	case *eventsv1.SettingsChanged:
 		s.Settings = settingsOf(m.Settings)
 	case *eventsv1.AdvanceStopped:

@@ -117,6 +117,20 @@ func (n *Node) ChangeGathering(ctx context.Context, id string, kind kernel.Chang
 	})
 }
 
+// ChangeSeat changes who sits at the table of a session. The answer names the seat.
+func (n *Node) ChangeSeat(ctx context.Context, id string, change kernel.SeatChange) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {
+		return session.ChangeStatus{Kind: kernel.ChangeSeat, Seat: &change, Reply: reply}
+	})
+}
+
+// ChangeSettings changes the settings of a session.
+func (n *Node) ChangeSettings(ctx context.Context, id string, change kernel.SettingsChange) (kernel.Answer, error) {
+	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {
+		return session.ChangeStatus{Kind: kernel.ChangeSettings, Settings: &change, Reply: reply}
+	})
+}
+
 // DecideSetup tries a blocked setup runtime again, or goes on without it.
 func (n *Node) DecideSetup(ctx context.Context, id, runtimeID string, kind kernel.ChangeKind) (kernel.Answer, error) {
 	return n.ask(ctx, id, func(reply func(kernel.Answer)) any {

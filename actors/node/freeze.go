@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
@@ -91,16 +92,33 @@ func (n *Node) selectPlugins(pack worlds.View) (selection, error) {
 // installed tells what the session's plugins bring with them now.
 func (n *Node) installed(view projections.State) *kernel.Installed {
 	gen := n.Plugins()
-	out := &kernel.Installed{Versions: map[string]string{}, Digests: map[string]string{}}
+	out := &kernel.Installed{Versions: map[string]string{}, Digests: map[string]string{}, Contracts: map[string]json.RawMessage{}}
 	var chosen registry.Selection
 	for _, p := range view.Session.Plugins {
 		if loaded, ok := gen.Plugins[p.ID]; ok {
 			chosen.Active = append(chosen.Active, p.ID)
 			out.Versions[p.ID], out.Digests[p.ID] = loaded.Manifest.Version, loaded.Manifest.Digest
+			maps.Copy(out.Contracts, loaded.Manifest.Contracts)
 		}
 	}
 	out.Runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
 	return out
+}
+
+// actionKinds finds the kinds of action that the session's plugins declare, by <pluginId>/<name>.
+func (n *Node) actionKinds(view projections.State) kernel.Kinds {
+	return func(kind string) (manifest.ActionKindDecl, bool) {
+		plugin, name, _ := strings.Cut(kind, "/")
+		loaded, ok := n.Plugins().Plugins[plugin]
+		if !ok || !slices.ContainsFunc(view.Session.Plugins, func(p projections.PluginRef) bool { return p.ID == plugin }) {
+			return manifest.ActionKindDecl{}, false
+		}
+		i := slices.IndexFunc(loaded.Manifest.Contributes.ActionKinds, func(d manifest.ActionKindDecl) bool { return d.Name == name })
+		if i < 0 {
+			return manifest.ActionKindDecl{}, false
+		}
+		return loaded.Manifest.Contributes.ActionKinds[i], true
+	}
 }
 
 // freeze fixes what an execution reads: the generation of now, the session's plugins in it, the world it stored.

@@ -209,6 +209,8 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 			return turn.Props(turn.Deps{Freeze: n.freeze, Run: n.run, Trace: n.Trace, Log: n.Log}, e)
 		},
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
+		SayMsg:    func(line kernelturn.Interjection) any { return turn.Say{Interjection: line} },
+		Kinds:     n.actionKinds,
 		Job: func(e kernel.StartJob) *actor.Props {
 			return jobs.Props(turn.Deps{Run: n.run, Log: n.Log}, n.freezeJob, e)
 		},

@@ -62,6 +62,7 @@ type runtime struct {
 	ended       bool
 	deltas      int // pieces of text that were shown
 	subagents   subagents
+	said        []Interject // lines of the player that came before the loop began
 
 	spending sync.Mutex
 	spent    trace.Usage // of the model calls that have ended
@@ -128,11 +129,14 @@ func (r *runtime) Receive(c actor.Context) {
 	case kernelsession.Progress: // of a called run or a sub-agent
 		c.Send(c.Parent(), m)
 	case Interject:
-		if r.agent == nil || r.ended { // a guard or a handler reads no interjections
+		switch {
+		case r.ended || r.run.start.Runtime.Type != "agent": // a handler reads no interjections
 			c.Send(c.Parent(), Interjected{RunID: r.run.start.RunID, ID: m.ID})
-			return
+		case r.agent == nil || !r.agent.begun(): // its guard, its hooks, its context come first
+			r.said = append(r.said, m)
+		default:
+			r.agent.receive(c, m)
 		}
-		r.agent.receive(c, m)
 	default:
 		if r.agent != nil && !r.ended {
 			r.agent.receive(c, m)
@@ -194,6 +198,10 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 		return
 	}
 	r.ended = true
+	for _, m := range r.said { // the loop never began
+		c.Send(c.Parent(), Interjected{RunID: r.run.start.RunID, ID: m.ID})
+	}
+	r.said = nil
 	r.release()
 	r.code.end()
 	r.calls.cancel(c, "the run that called it has ended")

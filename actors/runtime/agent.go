@@ -165,7 +165,16 @@ func (a *agent) step(c actor.Context, in loop.Input) {
 			a.finish(c, e.Outcome)
 		}
 	}
+	if said := a.r.said; len(said) > 0 && a.begun() {
+		a.r.said = nil
+		for _, m := range said {
+			a.step(c, loop.Interject(m))
+		}
+	}
 }
+
+// begun says whether the loop has its conversation: before, a line of the player has no place to go.
+func (a *agent) begun() bool { return a.state.Phase != "" && a.state.Phase != loop.Preparing }
 
 func (a *agent) begins() (uint64, context.Context) {
 	a.release()

@@ -18,6 +18,7 @@ import (
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/kernel/latch"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 )
 
@@ -40,6 +41,9 @@ type Deps struct {
 	// Turn gives the actor that runs an execution. It tells its parent kernel.Progress and kernel.TurnEnded.
 	Turn      func(kernel.StartTurn) *actor.Props
 	CancelMsg func(reason string) any // what cancels a turn actor, also a job's
+	SayMsg    func(line turn.Interjection) any
+	// Kinds finds the action kinds that the plugins of a session declare; nil: there are none. It must not block.
+	Kinds func(view projections.State) kernel.Kinds
 	// Job gives the actor that runs a job; it tells its parent kernel.TurnEnded. Pool has the node's places for jobs; without
 	// one no job starts.
 	Job        func(kernel.StartJob) *actor.Props
@@ -156,6 +160,8 @@ func (s *session) Receive(c actor.Context) {
 		s.progress(m)
 	case hook.AfterCommit:
 		s.after[m.ExecutionID] = m
+	case kernel.InterjectionRefused:
+		s.step(c, m)
 	case kernel.TurnEnded:
 		s.Log.Debug("turn ended", "session", s.SessionID, "execution", m.ExecutionID, "runtimes", len(m.Results))
 		s.step(c, m)
@@ -167,7 +173,7 @@ func (s *session) Receive(c actor.Context) {
 		c.Respond(Received{})
 		t := s.token(m.Reply)
 		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{
-			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, PluginID: m.PluginID, SeatID: m.SeatID, Run: m.Run, ID: s.NewID(), Token: t,
+			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, PluginID: m.PluginID, SeatID: m.SeatID, Run: m.Run, Seat: m.Seat, Settings: m.Settings, ID: s.NewID(), Token: t,
 		}})
 	case StopTurn:
 		c.Respond(Received{})
@@ -221,12 +227,20 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 		return
 	}
 	var effects []kernel.Effect
-	s.state, effects = kernel.Step(s.state, kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL}, in)
+	s.state, effects = kernel.Step(s.state, s.env(), in)
 	s.run(c, effects)
 	if _, ok := in.(kernel.Recovered); ok {
 		s.Log.Debug("session taken up", "session", s.SessionID, "version", s.state.Hot.Version)
 		s.answerReads(c)
 	}
+}
+
+func (s *session) env() kernel.Env {
+	env := kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL}
+	if s.Kinds != nil {
+		env.Kinds = s.Kinds(s.state.Hot)
+	}
+	return env
 }
 
 func (s *session) run(c actor.Context, effects []kernel.Effect) {
@@ -241,6 +255,10 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 		case kernel.CancelTurn:
 			if s.turn != nil {
 				c.Send(s.turn, s.CancelMsg(e.Reason))
+			}
+		case kernel.TellTurn:
+			if s.turn != nil {
+				c.Send(s.turn, s.SayMsg(e.Interjection))
 			}
 		case kernel.StartJob:
 			s.startJob(c, e)

@@ -21,6 +21,8 @@ type ChangeStatus struct {
 	PluginID     string // of a plugin that is to run again
 	SeatID       string
 	Run          *kernel.ManualJob
+	Seat         *kernel.SeatChange
+	Settings     *kernel.SettingsChange
 	Reply        func(kernel.Answer)
 }
 

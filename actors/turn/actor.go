@@ -42,12 +42,17 @@ func Props(d Deps, start kernelsession.StartTurn) *actor.Props {
 		actor.WithSupervisor(actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })))
 }
 
+// Say hands a line of a player to the execution. The session hears kernelsession.InterjectionRefused when nobody will read
+// it; what was merged stands in the results.
+type Say struct{ kernel.Interjection }
+
 type turn struct {
 	Deps
 	start     kernelsession.StartTurn
 	frozen    runtime.Frozen
 	state     kernel.State
 	runs      map[string]child // by run id
+	said      []Say            // before the execution was ready
 	n         uint64           // transient events so far
 	cancelled string
 	ready     bool
@@ -98,6 +103,18 @@ func (t *turn) Receive(c actor.Context) {
 		if t.ready {
 			t.step(c, kernel.Cancel{})
 		}
+	case Say:
+		if !t.ready {
+			t.said = append(t.said, m)
+			return
+		}
+		if t.done {
+			c.Send(c.Parent(), kernelsession.InterjectionRefused{ExecutionID: t.start.Execution.ID, ID: m.ID})
+			return
+		}
+		t.step(c, kernel.Interject{Interjection: m.Interjection})
+	case runtime.Interjected:
+		t.step(c, kernel.InterjectionTold{RunID: m.RunID, ID: m.ID, Merged: m.Merged})
 	case kernelsession.Progress:
 		t.progress(c, m)
 	case runtime.Ended:
@@ -141,6 +158,9 @@ func (t *turn) begin(c actor.Context, m frozen) {
 	if t.cancelled != "" {
 		t.step(c, kernel.Cancel{})
 		return
+	}
+	for _, m := range t.said {
+		t.step(c, kernel.Interject{Interjection: m.Interjection})
 	}
 	t.step(c, kernel.Begin{})
 }
@@ -187,6 +207,12 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 					c.Send(ch.pid, runtime.Cancel{Reason: t.cancelled})
 				}
 			}
+		case kernel.TellRun:
+			if ch, ok := t.runs[e.RunID]; ok {
+				c.Send(ch.pid, runtime.Interject{ID: e.ID, Text: e.Text})
+			}
+		case kernel.RefuseInterjection:
+			c.Send(c.Parent(), kernelsession.InterjectionRefused{ExecutionID: t.start.Execution.ID, ID: e.ID})
 		case kernel.Finish:
 			t.conclude(c, kernelsession.TurnEnded{Results: e.Results, Deferred: e.Deferred, Diagnostics: e.Diagnostics, Refused: e.Refused})
 		case kernel.AskTurnStart:

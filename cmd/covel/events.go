@@ -119,6 +119,8 @@ func summary(msg proto.Message) string {
 		return fmt.Sprintf("%s (%s) plays %s", m.Seat.GetId(), m.Seat.GetRole(), m.Seat.GetCurrentCharacterId())
 	case *eventsv1.SeatRemoved:
 		return m.SeatId
+	case *eventsv1.SeatKeysChanged:
+		return m.SeatId
 	case *eventsv1.SettingsChanged:
 		return fmt.Sprintf("gathering %s, at most %d rounds", quoted(m.Settings.GetGathering()), m.Settings.GetAdvanceLimit())
 	case *eventsv1.SubmissionGathered:

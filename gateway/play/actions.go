@@ -26,10 +26,14 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) {
 	}
 	cmd, p := readCommand(in)
 	if p == nil && elsewhere(in.Type) {
-		p = problem("unknown_type", "%q has an address of its own (docs/protocol.md), since no stream can follow a head that moves", in.Type)
+		p = problem("unknown_type", "%q has an address of its own (docs/protocol.md), since no stream can follow it", in.Type)
 	}
 	if p != nil {
 		s.fail(w, statusOf(p.Code), p)
+		return
+	}
+	if err := s.seated(r.Context(), in.SessionID, tokenOf(r), &cmd); err != nil {
+		s.error(w, err)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -66,6 +70,10 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) {
 			case a.Status == kernel.Queued:
 				st.begin()
 				continue
+			}
+			if a.JobID != "" { // it runs in the background; nobody waits for it
+				s.reply(w, http.StatusAccepted, map[string]any{"status": "accepted", "jobId": a.JobID, "pending": true})
+				return
 			}
 			st.begin()
 			from := before.State.Version

@@ -124,9 +124,15 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 			return // a job has its own frames
 		}
 		b.settle(r, m.Settle)
-		b.add(r, "execution.started", map[string]any{
+		payload := map[string]any{
 			"executionId": m.ExecutionId, "origin": m.Origin, "logicalTurn": m.LogicalTurn, "phase": m.Phase, "requestId": m.RequestId,
-		})
+		}
+		var targets []string
+		for _, t := range m.Targets {
+			targets = append(targets, t.RuntimeId)
+		}
+		b.scope(payload, m.SourceTurnId, targets)
+		b.add(r, "execution.started", payload)
 	case *eventsv1.NarrativeAppended:
 		b.message(r, "narrative.completed", m.MessageId)
 	case *eventsv1.MessageAppended:
@@ -258,6 +264,13 @@ func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []
 	if next != "" {
 		payload["next"] = next
 	}
+	if last := b.after.Session.Last; last != nil && last.ID == id {
+		var targets []string
+		for _, t := range last.Targets {
+			targets = append(targets, t.RuntimeID)
+		}
+		b.scope(payload, last.SourceTurnID, targets)
+	}
 	b.last = append(b.last, b.make(r, "turn.completed", payload))
 	if next != "" {
 		return // the request goes on
@@ -265,9 +278,24 @@ func (b *framer) ended(r events.Recorded, committed bool, id string, outcomes []
 	b.completed(r, committed)
 }
 
-// completed ends a request.
+// scope says which runtimes were named, and for a retry what still has failed in its turn (reference:
+// api-and-protocol.md §2.5).
+func (b *framer) scope(payload map[string]any, source string, targets []string) {
+	if len(targets) == 0 {
+		return
+	}
+	payload["runtimeIds"] = targets
+	if source != "" {
+		payload["sourceTurnId"], payload["sourceCommitted"] = source, true
+		payload["sourceFailedRuntimeIds"] = nonNil(kernel.FailedRuns(b.after))
+	}
+}
+
+// completed ends a request; what an older request left undone is not told with it.
 func (b *framer) completed(r events.Recorded, committed bool) {
-	x := executionOf(b.after, false)
+	after := b.after
+	after.Session.Unfinished = nil
+	x := executionOf(after, false)
 	payload := map[string]any{"committed": committed}
 	if x.Error != "" {
 		payload["error"] = x.Error

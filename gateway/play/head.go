@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
@@ -65,7 +63,7 @@ type headPayload struct {
 
 func elsewhere(typ string) bool {
 	switch typ {
-	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn:
+	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn, kernel.Interject:
 		return true
 	}
 	return false
@@ -101,23 +99,14 @@ func (s *server) goElsewhere(typ string) http.HandlerFunc {
 		if !s.body(w, r, &in) {
 			return
 		}
-		if in.RequestID == "" {
-			in.RequestID = uuid.NewString()
-		}
 		if id := r.PathValue("turn"); id != "" {
 			in.TurnID = id
 		}
 		if id := r.PathValue("message"); id != "" {
 			in.MessageID = id
 		}
-		payload, err := json.Marshal(in.headPayload)
-		if err != nil {
-			s.error(w, err)
-			return
-		}
-		cmd, p := readCommand(command{Type: typ, RequestID: in.RequestID, Payload: payload})
-		if p != nil {
-			s.fail(w, statusOf(p.Code), p)
+		cmd, ok := s.command(w, r, typ, in.RequestID, in.headPayload)
+		if !ok {
 			return
 		}
 		a, err := s.accepted(r.Context(), r.PathValue("id"), cmd)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-
-	"github.com/google/uuid"
+	"time"
 
 	"github.com/covel/covel/actors/node"
 	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 // resumePayload is what an answer to a suspension says, over the socket too.
@@ -74,17 +74,8 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &in) {
 		return
 	}
-	if in.RequestID == "" {
-		in.RequestID = uuid.NewString()
-	}
-	payload, err := json.Marshal(resumePayload{r.PathValue("suspension"), in.Data})
-	if err != nil {
-		s.error(w, err)
-		return
-	}
-	cmd, p := readCommand(command{Type: kernel.ResumeSuspension, RequestID: in.RequestID, Payload: payload})
-	if p != nil {
-		s.fail(w, statusOf(p.Code), p)
+	cmd, ok := s.command(w, r, kernel.ResumeSuspension, in.RequestID, resumePayload{r.PathValue("suspension"), in.Data})
+	if !ok {
 		return
 	}
 	ended, err := s.run(r.Context(), r.PathValue("id"), cmd)
@@ -110,11 +101,17 @@ type ran struct {
 	committed bool
 	failure   string
 	done      bool
+
+	job        string // the background job it became, "" when it ran at once
+	results    []*eventsv1.RunResult
+	took       map[string]int64 // milliseconds by run id, as far as somebody looked on
+	began      time.Time
+	durationMs int64
 }
 
 // run submits a command and gathers its committed events until it has ended.
 func (s *server) run(ctx context.Context, session string, cmd kernel.Command) (ran, error) {
-	out := ran{request: cmd.RequestID, events: []Event{}}
+	out := ran{request: cmd.RequestID, events: []Event{}, took: map[string]int64{}}
 	sub := node.NewSubscription()
 	defer sub.Close()
 	before, err := s.Node.Follow(ctx, session, sub)
@@ -138,7 +135,10 @@ func (s *server) run(ctx context.Context, session string, cmd kernel.Command) (r
 			}
 			accepted = a.Status == kernel.Accepted
 			if accepted {
-				out.execution = a.ExecutionID
+				out.execution, out.job = a.ExecutionID, a.JobID
+			}
+			if out.job != "" {
+				return out, nil
 			}
 			if accepted && a.Repeat && a.Version <= before.State.Version { // its outcome may stand in the log already
 				if err := s.recall(ctx, session, &out, a.Version, before.State.Version); err != nil || out.done {
@@ -155,7 +155,10 @@ func (s *server) run(ctx context.Context, session string, cmd kernel.Command) (r
 		case err != nil:
 			return out, err
 		case u.Publish != nil:
+			out.keep(u.Publish.Events)
 			out.take(frameOf(u.Publish.Events, u.Publish.After))
+		case u.Progress != nil && u.Progress.DurationMs > 0:
+			out.took[u.Progress.RunID] = u.Progress.DurationMs
 		case u.Reset != "":
 			return out, problem("session_busy", "the session had to start over; ask again with the same requestId")
 		}
@@ -173,12 +176,32 @@ func (s *server) recall(ctx context.Context, session string, out *ran, accepted,
 	if err != nil {
 		return err
 	}
+	out.keep(recorded)
 	for _, f := range frames {
 		if f.Seq >= accepted {
 			out.take(f)
 		}
 	}
 	return nil
+}
+
+// keep takes what the runs gave from the log.
+func (r *ran) keep(recorded []events.Recorded) {
+	for _, ev := range recorded {
+		if ev.Metadata.GetCausationId() != r.execution {
+			continue
+		}
+		switch ev.Type {
+		case "ExecutionStarted":
+			r.began = ev.RecordedAt
+		case "ExecutionCommitted":
+			r.durationMs = ev.RecordedAt.Sub(r.began).Milliseconds()
+		case "ExecutionResults":
+			if m, err := events.Decode(ev.Event); err == nil {
+				r.results = m.(*eventsv1.ExecutionResults).Results
+			}
+		}
+	}
 }
 
 func (r *ran) take(f Frame) {

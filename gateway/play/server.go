@@ -72,8 +72,18 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions", s.create)
 	mux.HandleFunc("GET /api/sessions", s.sessions)
 	mux.HandleFunc("GET /api/sessions/{id}", s.session)
-	mux.HandleFunc("PATCH /api/sessions/{id}", s.patch)
-	mux.HandleFunc("DELETE /api/sessions/{id}", s.remove)
+	mux.HandleFunc("PATCH /api/sessions/{id}", s.owner(s.patch))
+	mux.HandleFunc("DELETE /api/sessions/{id}", s.owner(s.remove))
+	mux.HandleFunc("GET /api/sessions/{id}/seats", s.owner(s.seats))
+	mux.HandleFunc("POST /api/sessions/{id}/seats", s.owner(s.addSeat))
+	mux.HandleFunc("PATCH /api/sessions/{id}/seats/{seat}", s.owner(s.editSeat))
+	mux.HandleFunc("POST /api/sessions/{id}/seats/{seat}/invite", s.owner(s.inviteToSeat))
+	mux.HandleFunc("POST /api/sessions/{id}/seats/{seat}/free", s.owner(s.freeSeat))
+	mux.HandleFunc("DELETE /api/sessions/{id}/seats/{seat}", s.owner(s.removeSeat))
+	mux.HandleFunc("POST /api/sessions/{id}/seats/take", s.takeSeat)
+	mux.HandleFunc("POST /api/sessions/{id}/steer", s.steer)
+	mux.HandleFunc("POST /api/sessions/{id}/plugin-rpc", s.rpc)
+	mux.HandleFunc("POST /api/sessions/{id}/retry-runtimes", s.retryRuntimes)
 	mux.HandleFunc("GET /api/sessions/{id}/view", s.view)
 	mux.HandleFunc("GET /api/sessions/{id}/messages", s.messages)
 	mux.HandleFunc("POST /api/sessions/{id}/abort", s.abort)
@@ -192,31 +202,6 @@ func (s *server) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reply(w, http.StatusOK, sessionOf(v.State.Session))
-}
-
-func (s *server) patch(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Status string `json:"status"`
-	}
-	if !s.body(w, r, &body) {
-		return
-	}
-	kind, ok := map[string]kernel.ChangeKind{
-		projections.StatusPaused: kernel.Pause, projections.StatusActive: kernel.Resume, projections.StatusEnded: kernel.End,
-	}[body.Status]
-	if !ok {
-		s.fail(w, http.StatusBadRequest, invalid("status", "status is active, paused or ended"))
-		return
-	}
-	a, err := s.Node.ChangeStatus(r.Context(), r.PathValue("id"), kind)
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
-		s.error(w, err)
-		return
-	}
-	s.session(w, r)
 }
 
 func (s *server) remove(w http.ResponseWriter, r *http.Request) {
@@ -413,11 +398,13 @@ func (s *server) problem(err error) *Problem {
 func statusOf(code string) int {
 	switch code {
 	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "suspension_not_found", "runtime_job_not_found", "plugin_not_active",
-		"turn_not_found", "message_not_found", "submission_not_found":
+		"turn_not_found", "message_not_found", "submission_not_found", "seat_not_found", "invite_not_found", "runtime_not_active", "retry_turn_not_found":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
 		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required",
 		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered", "plugin_paused", "plugin_not_paused",
+		"too_many_seats", "seat_not_open", "seat_primary", "retry_source_superseded", "retry_source_not_committed", "runtime_not_failed",
+		kernel.CodeTooLate, kernel.CodeUnheard,
 		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":
@@ -426,9 +413,11 @@ func statusOf(code string) int {
 		return http.StatusTooManyRequests
 	case "frame_too_large":
 		return http.StatusRequestEntityTooLarge
-	case "internal", "session_unreadable", "resume_failed":
+	case "internal", "session_unreadable", "resume_failed", "turn_commit_failed", "runtime_execution_failed":
 		return http.StatusInternalServerError
-	case "origin_not_allowed", "host_not_allowed":
+	case "seat_token_invalid":
+		return http.StatusUnauthorized
+	case "origin_not_allowed", "host_not_allowed", "owner_required", "seat_not_allowed":
 		return http.StatusForbidden
 	}
 	return http.StatusBadRequest

@@ -62,6 +62,7 @@ type conn struct {
 	outbox  chan []byte
 	limit   *rate.Limiter
 	greeted bool
+	token   string // of the seat, "" for the owner
 	mu      sync.Mutex
 	ending  bool // no goroutine is started any more
 	wg      sync.WaitGroup
@@ -185,6 +186,7 @@ type ackMessage struct {
 	N           *int           `json:"n,omitempty"`
 	Version     events.Version `json:"version,omitempty"`
 	ExecutionID string         `json:"executionId,omitempty"`
+	JobID       string         `json:"jobId,omitempty"`
 	Repeat      bool           `json:"repeat,omitempty"`
 }
 
@@ -257,7 +259,11 @@ func (c *conn) message(b []byte) {
 			c.refuse("", problem("invalid_frame", "hello comes once, first"), nil)
 			return
 		}
-		c.greeted = true
+		if _, err := c.holder(c.ctx, c.session, h.Token); err != nil {
+			c.refuse("", c.problem(err), nil)
+			return
+		}
+		c.greeted, c.token = true, h.Token
 		c.spawn(func() { c.follow(h) })
 	case "stop":
 		if !c.ready(head.RequestID) {
@@ -309,6 +315,10 @@ func (c *conn) submit(b []byte, requestID string) {
 		c.refuse(requestID, p, nil)
 		return
 	}
+	if err := c.seated(c.ctx, c.session, c.token, &cmd); err != nil {
+		c.refuse(requestID, c.problem(err), nil)
+		return
+	}
 	err := c.Node.Submit(c.ctx, c.session, cmd, func(a kernel.Answer) {
 		switch {
 		case a.Refusal != nil && a.Refusal.Code == "conflict" && cmd.Base != nil:
@@ -320,7 +330,7 @@ func (c *conn) submit(b []byte, requestID string) {
 			n := a.Ahead
 			c.answer(ackMessage{Type: "ack", RequestID: requestID, Status: "queued", N: &n})
 		default:
-			c.answer(ackMessage{Type: "ack", RequestID: requestID, Status: "accepted", Version: a.Version, ExecutionID: a.ExecutionID, Repeat: a.Repeat})
+			c.answer(ackMessage{Type: "ack", RequestID: requestID, Status: "accepted", Version: a.Version, ExecutionID: a.ExecutionID, JobID: a.JobID, Repeat: a.Repeat})
 		}
 	})
 	if err != nil {

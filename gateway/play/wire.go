@@ -83,12 +83,17 @@ type Message struct {
 	Segments      []projections.Segment `json:"segments,omitempty"`
 	Truncated     bool                  `json:"truncated,omitempty"`
 	Revised       bool                  `json:"revised,omitempty"` // text is not what was committed
-	Actions       []MessageAction       `json:"actions,omitempty"`
+	Metadata      *MessageMetadata      `json:"metadata,omitempty"`
 	CharacterName string                `json:"characterName,omitempty"`
 	Interactions  []Interaction         `json:"interactions,omitempty"`
 	Blocks        []projections.RawJSON `json:"blocks,omitempty"`
 	CreatedAt     time.Time             `json:"createdAt"`
 	projections.Anchor
+}
+
+// MessageMetadata is what stands behind a player's row: the text is as they wrote it, prompts read it rendered.
+type MessageMetadata struct {
+	Actions []MessageAction `json:"actions"`
 }
 
 // MessageAction is what the player did, as written.
@@ -181,7 +186,10 @@ func messageOf(m projections.Message, s projections.State) Message {
 	out := Message{
 		ID: m.ID, TurnID: m.TurnID, Seq: m.Version, Role: m.Role, Source: m.Source, RuntimeID: m.RuntimeID, PluginID: m.PluginID,
 		Text: m.Shown(), Segments: m.Segments, Revised: m.Revised != "", Truncated: m.Truncated, Blocks: m.Blocks, CreatedAt: m.At,
-		Anchor: m.Anchor, Actions: actionsOf(m.Actions), CharacterName: actingName(m.Actions, s),
+		Anchor: m.Anchor, Metadata: metadataOf(m.Actions), CharacterName: actingName(m.Actions, s),
+	}
+	if m.Role == projections.RoleUser {
+		out.Text = rawText(m.Actions, out.Text)
 	}
 	if out.Revised {
 		out.Segments = nil // they are the paragraphs of what it was
@@ -194,12 +202,30 @@ func messageOf(m projections.Message, s projections.State) Message {
 	return out
 }
 
-func actionsOf(actions []projections.Action) []MessageAction {
-	var out []MessageAction
+func metadataOf(actions []projections.Action) *MessageMetadata {
+	if len(actions) == 0 {
+		return nil
+	}
+	out := &MessageMetadata{}
 	for _, a := range actions {
-		out = append(out, MessageAction{a.Kind, a.Text, a.SeatID, a.CharacterID, a.Interaction})
+		out.Actions = append(out.Actions, MessageAction{a.Kind, a.Text, a.SeatID, a.CharacterID, a.Interaction})
 	}
 	return out
+}
+
+// rawText is what players wrote, an action a line (seed: turn-pipeline.txt §3.1, "the chat message keeps the raw text"); what
+// was rendered stands for actions without text.
+func rawText(actions []projections.Action, rendered string) string {
+	var lines []string
+	for _, a := range actions {
+		if t := strings.TrimSpace(a.Text); t != "" {
+			lines = append(lines, t)
+		}
+	}
+	if len(lines) == 0 {
+		return rendered
+	}
+	return strings.Join(lines, "\n")
 }
 
 func actingName(actions []projections.Action, s projections.State) string {
@@ -216,8 +242,8 @@ func inputMessage(in projections.Input, s projections.State) *Message {
 		return nil
 	}
 	return &Message{
-		ID: in.MessageID, TurnID: in.ExecutionID, Seq: in.Version, Role: projections.RoleUser, Source: projections.SourcePlayer, Text: in.Rendered,
-		Actions: actionsOf(in.Actions), CharacterName: actingName(in.Actions, s), CreatedAt: in.At,
+		ID: in.MessageID, TurnID: in.ExecutionID, Seq: in.Version, Role: projections.RoleUser, Source: projections.SourcePlayer,
+		Text: rawText(in.Actions, in.Rendered), Metadata: metadataOf(in.Actions), CharacterName: actingName(in.Actions, s), CreatedAt: in.At,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 const (
 	OriginPlayer       = "player"
 	OriginContinuation = "continuation"
+	OriginManual       = "manual" // runtimes that were named: a run by name, a retry
 )
 
 // clock gives the clock events of a commit: setup states, the phase flip, the count of the turn, the trigger ledger.

@@ -29,6 +29,8 @@ type In struct {
 	Deferred  []turn.Deferred // queued as jobs with the commit
 	// Spent is what the execution has used of its allowance, with what its chain had used before.
 	Spent allowance.Spent
+	// Said are the lines of players that runs of this execution may have merged.
+	Said []Said
 	// Compaction of the history that the turn made, nil for none.
 	Compaction *compaction.Result
 	// Digests of the code that ran, by plugin: a job of it runs with the same, or is stale.

@@ -30,6 +30,7 @@ func (p *planner) unit(r turn.Result) *Refusal {
 		if err := p.suspend(r); err != nil {
 			return &Refusal{Code: RefusedSuspension, Message: err.Error()}
 		}
+		p.facts = append(p.facts, p.said(r)...)
 		return nil
 	}
 	before, facts, ops := p.stand.clone(), len(p.facts), len(p.ops)
@@ -117,7 +118,8 @@ func (p *planner) write(r turn.Result) *Refusal {
 		}
 	}
 	w.stored(r.Media)
-	p.stand, p.facts = w.stand, append(p.facts, w.facts...)
+	p.stand = w.stand
+	p.facts = append(append(p.facts, p.said(r)...), w.facts...)
 	return nil
 }
 

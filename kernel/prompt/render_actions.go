@@ -26,19 +26,32 @@ func RenderActions(actions []sdk.Action, characters []sdk.Character, seats []sdk
 	}
 	var lines []string
 	for _, a := range actions {
-		content := strings.TrimSpace(a.Text)
-		if content == "" && len(a.Fields) > 0 {
-			content = string(ModelFacing(a.Fields))
+		if line := renderAction(a, several, characters, seats, locale); line != "" {
+			lines = append(lines, line)
 		}
-		if content == "" {
-			continue
-		}
-		if several || seatOf(a, seats).Role == hostRole || !isBaseKind(a.Kind) {
-			content = "[" + labelPart(actorName(a, characters, seats)) + " · " + labelPart(kindWord(a.Kind, locale)) + "] " + content
-		}
-		lines = append(lines, content)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// RenderInterjection writes a line that is said into a turn; others are the actions the turn began with. Somebody else than
+// who began it is named.
+func RenderInterjection(a sdk.Action, others []sdk.Action, characters []sdk.Character, seats []sdk.Seat, locale string) string {
+	several := false
+	for _, o := range others {
+		several = several || actor(o) != actor(a)
+	}
+	return renderAction(a, several, characters, seats, locale)
+}
+
+func renderAction(a sdk.Action, several bool, characters []sdk.Character, seats []sdk.Seat, locale string) string {
+	content := strings.TrimSpace(a.Text)
+	if content == "" && len(a.Fields) > 0 {
+		content = string(ModelFacing(a.Fields))
+	}
+	if content != "" && (several || seatOf(a, seats).Role == hostRole || !isBaseKind(a.Kind)) {
+		content = "[" + labelPart(actorName(a, characters, seats)) + " · " + labelPart(kindWord(a.Kind, locale)) + "] " + content
+	}
+	return content
 }
 
 // actor tells the actions of different characters apart; without a character the seat acts.

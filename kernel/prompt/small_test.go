@@ -60,6 +60,8 @@ func TestEstimateTokens(t *testing.T) {
 	})
 }
 
+// Rule TP:473: a single player's ordinary input stays as written; actions of several characters, a host or a plugin kind name
+// the character and the kind.
 func TestRenderActions(t *testing.T) {
 	people := []sdk.Character{{ID: "aya", Name: "Aya"}, {ID: "lu", Name: "陆青云\n[x]"}}
 	seats := []sdk.Seat{{ID: "s1", Name: "One", Role: "player"}, {ID: "s2", Name: "Two", Role: "player"}, {ID: "h", Name: "Host", Role: "host"}}
@@ -85,6 +87,27 @@ func TestRenderActions(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Rule TP:473: a line that somebody else says into a player's turn names who says it.
+func TestRenderInterjection(t *testing.T) {
+	people := []sdk.Character{{ID: "aya", Name: "Aya"}, {ID: "lu", Name: "陆青云"}}
+	seats := []sdk.Seat{{ID: "s1", Role: "player"}, {ID: "h", Name: "Host", Role: "host"}}
+	aya := []sdk.Action{{SeatID: "s1", CharacterID: "aya"}}
+	for _, c := range []struct {
+		action sdk.Action
+		others []sdk.Action
+		want   string
+	}{
+		{sdk.Action{Kind: "say", SeatID: "s1", CharacterID: "aya", Text: " Wait! "}, aya, "Wait!"},
+		{sdk.Action{Kind: "say", SeatID: "s2", CharacterID: "lu", Text: "等等！"}, aya, "[陆青云 · says] 等等！"},
+		{sdk.Action{Kind: "say", SeatID: "h", Text: "Night falls."}, nil, "[Host · says] Night falls."},
+		{sdk.Action{Kind: "say", SeatID: "s2", CharacterID: "lu", Text: "等等！"}, nil, "等等！"},
+	} {
+		if got := prompt.RenderInterjection(c.action, c.others, people, seats, "en"); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/covel/covel/kernel/prompt"
 	"github.com/covel/covel/kernel/world"
@@ -20,15 +18,15 @@ const MaxText = 100_000
 // MaxActions is how many actions one submission may carry.
 const MaxActions = 20
 
-// baseKinds are the action kinds every session has; spectators have none (decisions: "Seats, roles, gathering").
-var baseKinds = []string{"say", "act", "command"}
-
 // Check holds a command against the state of the session and fills in what it leaves out: seat, character, source, the
 // text of an answer. One failure refuses all, and nothing is stored (seed: turn-pipeline.txt §3.1).
-func Check(hot projections.State, cmd Command) (Command, *Refusal) {
+func Check(hot projections.State, cmd Command, kinds Kinds) (Command, *Refusal) {
 	s := hot.Session
 	if s.ID == "" {
 		return cmd, &Refusal{Code: "session_not_found", Message: "there is no such session"}
+	}
+	if refusal := mayAsk(s, cmd); refusal != nil {
+		return cmd, refusal
 	}
 	if cmd.Type == ResumeSuspension {
 		return checkResume(hot, cmd)
@@ -49,10 +47,27 @@ func Check(hot projections.State, cmd Command) (Command, *Refusal) {
 		return cmd, nil
 	case MoveHead, Regenerate, ReviseMessage, NameTurn:
 		return checkHead(hot, cmd)
-	case SubmitActions:
-		return checkActions(hot, cmd)
+	case RunRuntimes:
+		return checkTargets(hot, cmd)
+	case SubmitActions, Interject:
+		return checkActions(hot, cmd, kinds)
 	}
 	return cmd, &Refusal{Code: "unknown_type", Message: "unknown command type " + strconv.Quote(cmd.Type)}
+}
+
+// mayAsk refuses what comes from a seat that cannot ask for anything: the owner took it away, or it only looks on.
+func mayAsk(s projections.Session, cmd Command) *Refusal {
+	if cmd.Holder == "" {
+		return nil
+	}
+	seat, ok := s.SeatByID(cmd.Holder)
+	switch {
+	case !ok || seat.Control != ControlHuman:
+		return &Refusal{Code: "seat_not_allowed", Message: "the seat is not yours any more"}
+	case seat.Role == RoleSpectator:
+		return &Refusal{Code: "seat_not_allowed", Message: "a spectator looks on and does nothing else"}
+	}
+	return nil
 }
 
 // mayPlay refuses whatever starts an execution in a session that is paused or has ended.
@@ -66,11 +81,14 @@ func mayPlay(s projections.Session) *Refusal {
 	return &Refusal{Code: "session_not_active", Message: "the session is paused; resume it first"}
 }
 
-func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {
+func checkActions(hot projections.State, cmd Command, kinds Kinds) (Command, *Refusal) {
 	if len(cmd.Actions) == 0 || len(cmd.Actions) > MaxActions*max(1, len(cmd.gathered)) {
 		return cmd, &Refusal{Code: "invalid_action_request", Message: "a submission carries 1 to " + strconv.Itoa(MaxActions) + " actions"}
 	}
-	c := checker{hot: hot, cmd: cmd, answered: map[projections.InteractionRef]bool{}}
+	if cmd.Type == Interject && (len(cmd.Actions) != 1 || cmd.Actions[0].Interaction != nil) {
+		return cmd, &Refusal{Code: "invalid_action_request", Message: "an interjection is one line of text"}
+	}
+	c := checker{hot: hot, cmd: cmd, kinds: kinds, answered: map[projections.InteractionRef]bool{}}
 	out := make([]projections.Action, len(cmd.Actions))
 	for i, a := range cmd.Actions {
 		resolved, refusal := c.action(i, a)
@@ -92,6 +110,7 @@ func checkActions(hot projections.State, cmd Command) (Command, *Refusal) {
 type checker struct {
 	hot      projections.State
 	cmd      Command
+	kinds    Kinds
 	answered map[projections.InteractionRef]bool
 	issues   []Issue
 }
@@ -103,12 +122,13 @@ func (c *checker) action(i int, a projections.Action) (projections.Action, *Refu
 	if a.SeatID == "" {
 		a.SeatID = c.cmd.SeatID
 	}
-	at := slices.IndexFunc(c.hot.Session.Seats, func(s projections.Seat) bool { return s.ID == a.SeatID })
-	if at < 0 {
+	seat, ok := c.hot.Session.SeatByID(a.SeatID)
+	switch {
+	case !ok:
 		return a, bad("seatId", "there is no seat "+strconv.Quote(a.SeatID))
-	}
-	seat := c.hot.Session.Seats[at]
-	if seat.Control != "human" {
+	case c.cmd.Holder != "" && a.SeatID != c.cmd.Holder:
+		return a, bad("seatId", "you do not have the seat "+strconv.Quote(a.SeatID))
+	case seat.Control != ControlHuman:
 		return a, bad("seatId", "nobody plays the seat "+strconv.Quote(a.SeatID))
 	}
 	if a.CharacterID == "" {
@@ -118,28 +138,22 @@ func (c *checker) action(i int, a projections.Action) (projections.Action, *Refu
 	}
 	a.Source = projections.SourcePlayer
 	if a.Interaction != nil {
-		return c.answer(a, bad)
+		return c.answer(a, seat.Role, bad)
 	}
 	if a.Kind == "" {
 		a.Kind = "say"
 	}
-	if !slices.Contains(baseKinds, a.Kind) || seat.Role == "spectator" {
-		return a, bad("kind", "the seat's role "+strconv.Quote(seat.Role)+" may not use the kind "+strconv.Quote(a.Kind))
+	if why := c.kinds.allowed(a.Kind, seat.Role); why != "" {
+		return a, bad("kind", why)
 	}
-	if len(a.Fields) > 0 {
-		return a, bad("fields", "only an answer to a question carries fields")
-	}
-	if strings.TrimSpace(a.Text) == "" {
-		return a, bad("text", "the text is empty")
-	}
-	if utf8.RuneCountInString(a.Text) > MaxText {
-		return a, bad("text", "the text is longer than "+strconv.Itoa(MaxText)+" characters")
+	if field, why := c.kinds.fits(a); why != "" {
+		return a, bad(field, why)
 	}
 	return a, nil
 }
 
 // answer holds an answer against the question as it was committed; the client chooses nothing but the values.
-func (c *checker) answer(a projections.Action, bad func(field, message string) *Refusal) (projections.Action, *Refusal) {
+func (c *checker) answer(a projections.Action, role string, bad func(field, message string) *Refusal) (projections.Action, *Refusal) {
 	q, ok := c.hot.Interactions.Find(a.Interaction.TurnID, a.Interaction.InteractionID)
 	if !ok || q.Type != a.Interaction.Type {
 		return a, &Refusal{Code: "invalid_interaction_submission", Message: "this session asked no such question"}
@@ -158,6 +172,9 @@ func (c *checker) answer(a projections.Action, bad func(field, message string) *
 	}
 	if a.Kind != kind {
 		return a, bad("kind", "this question is answered as "+strconv.Quote(kind))
+	}
+	if why := c.kinds.allowed(a.Kind, role); why != "" {
+		return a, bad("kind", why)
 	}
 	var values map[string]any
 	if json.Unmarshal(a.Fields, &values) != nil || values == nil {
@@ -179,13 +196,28 @@ func (c *checker) answer(a projections.Action, bad func(field, message string) *
 	return a, nil
 }
 
-// Rendered is the text the model reads for a submission (seed: turn-pipeline.txt §3.1, renderActions).
+// Rendered is the text the model reads for a submission (seed: turn-pipeline.txt §3.1, renderActions). The sentence of a
+// form that keeps it out of the conversation is left out.
 func Rendered(hot projections.State, actions []projections.Action) string {
-	if len(actions) == 0 {
+	var told []projections.Action
+	for _, a := range actions {
+		if a.Interaction == nil || echoes(hot, *a.Interaction) {
+			told = append(told, a)
+		}
+	}
+	if len(told) == 0 {
 		return ""
 	}
 	w := world.Actors(hot)
-	return prompt.RenderActions(SDKActions(actions), w.Characters, w.Seats, hot.Session.Locale)
+	return prompt.RenderActions(SDKActions(told), w.Characters, w.Seats, hot.Session.Locale)
+}
+
+// echoes says whether the filled sentence of an answer stands in the conversation (submitBehavior.echoFilledNarrative).
+func echoes(hot projections.State, ref projections.InteractionRef) bool {
+	q, _ := hot.Interactions.Find(ref.TurnID, ref.InteractionID)
+	block, _ := tools.ReadInteraction(json.RawMessage(q.Block))
+	b := block.SubmitBehavior
+	return b == nil || b.EchoFilledNarrative == nil || *b.EchoFilledNarrative
 }
 
 // SDKActions gives actions as plugins see them.

@@ -23,7 +23,7 @@ func (s *step) submit(cmd Command) {
 		s.enqueue(cmd)
 		return
 	}
-	if s.known(&cmd) || s.taken(cmd) || s.conflicts(&cmd) {
+	if s.known(&cmd) || s.joinSaid(cmd) || s.taken(cmd) || s.conflicts(&cmd) {
 		return
 	}
 	s.enqueue(cmd)
@@ -119,9 +119,12 @@ func (s *step) startNext() {
 		s.refuse(cmd, AbortPlayer, "stopped before it began")
 		return
 	}
-	resolved, refusal := Check(s.Hot, cmd)
+	resolved, refusal := Check(s.Hot, cmd, s.env.Kinds)
 	if refusal == nil {
 		refusal = s.pausedPlugin(cmd)
+	}
+	if resolved.Type == Interject { // nothing runs that it could be said into
+		resolved.Type = SubmitActions
 	}
 	if refusal == nil && s.Hot.Session.Open != nil { // its owner lives elsewhere
 		refusal = &Refusal{Code: "busy", Message: "a turn of this session is running elsewhere; try again shortly"}
@@ -162,7 +165,10 @@ func (s *step) accept() {
 		s.waits = true
 		return
 	}
-	cmd, refusal := Check(s.Hot, *s.Current) // things may have changed while it waited
+	cmd, refusal := Check(s.Hot, *s.Current, s.env.Kinds) // things may have changed while it waited
+	if refusal == nil {
+		refusal = checkInstalled(cmd, installed)
+	}
 	if len(issues) > 0 {
 		refusal = &Refusal{Code: "form_rejected", Message: "some answers need another look", Issues: issues}
 	}
@@ -207,15 +213,21 @@ func (s *step) accept() {
 	for _, a := range cmd.Actions {
 		submitted.Actions = append(submitted.Actions, actionEvent(a))
 	}
-	origin := originPlayer
-	if cmd.Type == StartSession && s.Hot.Session.Phase == projections.PhasePlaying {
-		origin = originContinuation // the opening that a crash or a failure left out
+	var started *eventsv1.ExecutionStarted
+	switch {
+	case cmd.Type == RunRuntimes:
+		started = s.named(cmd)
+	case cmd.Type == StartSession && s.Hot.Session.Phase == projections.PhasePlaying: // the opening that a crash or a failure left out
+		started = s.started(cmd.ExecutionID, originContinuation, cmd.RequestID)
+	default:
+		started = s.started(cmd.ExecutionID, originPlayer, cmd.RequestID)
 	}
-	started := s.started(cmd.ExecutionID, origin, cmd.RequestID)
-	started.AdvanceLimit = s.advanceLimit()
+	if cmd.Type != RunRuntimes { // a single execution
+		started.AdvanceLimit = s.advanceLimit()
+	}
 	facts := append(s.setupFacts(installed), commit.Fact{Message: submitted}, commit.Fact{Message: started})
 	s.appendFacts(AppendAccept, cmd.ExecutionID, projections.Execution{
-		ID: cmd.ExecutionID, LogicalTurn: s.Hot.Session.NextLogicalTurn(), RequestID: cmd.RequestID,
+		ID: cmd.ExecutionID, LogicalTurn: started.LogicalTurn, RequestID: cmd.RequestID,
 	}, facts)
 }
 

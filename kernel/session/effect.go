@@ -41,6 +41,7 @@ type Answer struct {
 	Version     events.Version // accepted
 	ExecutionID string         // accepted
 	JobID       string         // accepted: the background job that was queued or changed
+	SeatID      string         // accepted: the seat that was changed
 	Repeat      bool           // accepted before
 	Refusal     *Refusal
 }

@@ -50,7 +50,7 @@ func (s *step) endExecution() {
 	}
 	in := commit.In{
 		State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Deferred: s.Ended.Deferred, Compaction: s.Ended.Compaction, Spent: s.Ended.Spent, Topics: s.Ended.Topics,
-		Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL, DimensionProvider: s.Ended.DimensionProvider,
+		Said: s.saidLines(), Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL, DimensionProvider: s.Ended.DimensionProvider,
 	}
 	var out commit.Out
 	switch {
@@ -100,6 +100,10 @@ func (s *step) startChange() {
 	}
 	if c.Kind == ResumePlugin {
 		s.resumePlugin(c)
+		return
+	}
+	if c.Kind == ChangeSeat || c.Kind == ChangeSettings {
+		s.atTable(c)
 		return
 	}
 	status := s.Hot.Session.Status
@@ -161,6 +165,31 @@ func (s *step) startChange() {
 	}
 	s.append(AppendChange, c.ID, msgs...)
 	s.InFlight.Change = &c
+}
+
+// atTable appends a change of the seats or the settings. Like every change of the session itself it waits for no turn.
+func (s *step) atTable(c Change) {
+	var msgs []proto.Message
+	var refusal *Refusal
+	if s.Hot.Session.Status == projections.StatusEnded {
+		refusal = notActive(projections.StatusEnded)
+	} else if c.Kind == ChangeSettings {
+		var msg proto.Message
+		if msg, refusal = decideSettings(s.Hot.Session.Settings, *c.Settings); msg != nil {
+			msgs = append(msgs, msg)
+		}
+	} else {
+		msgs, c.SeatID, refusal = decideSeat(s.Hot, *c.Seat)
+	}
+	switch {
+	case refusal != nil:
+		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: refusal})
+	case len(msgs) == 0:
+		s.reply([]uint64{c.Token}, Answer{Status: Accepted, Version: s.Hot.Version, SeatID: c.SeatID, Repeat: true})
+	default:
+		s.append(AppendChange, c.ID, msgs...)
+		s.InFlight.Change = &c
+	}
 }
 
 // decideSetup gives the new state of a blocked setup runtime, nil when it is so already (seed: turn-pipeline.txt, "A

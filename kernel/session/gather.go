@@ -75,7 +75,7 @@ func (s *step) startGathered() {
 		}
 		with.gathered = append(slices.Clone(cmd.gathered), x)
 		with.Actions = append(slices.Clone(cmd.Actions), x.Actions...)
-		if _, refusal := Check(s.Hot, with); refusal != nil {
+		if _, refusal := Check(s.Hot, with, s.env.Kinds); refusal != nil {
 			gone = append(gone, withdrawal(x, refusal.Code))
 			continue
 		}

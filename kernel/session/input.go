@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/covel/covel/plugins/manifest"
@@ -19,6 +20,8 @@ type Env struct {
 	ModelReady func(slot string) bool
 	// Digest is of the code of a plugin that is installed now, "" when it is not; nil: nobody knows.
 	Digest func(pluginID string) string
+	// Kinds finds the action kinds that the session's plugins declare now.
+	Kinds Kinds
 }
 
 // Input is something that happened to a session.
@@ -50,6 +53,8 @@ type Installed struct {
 	Runtimes []manifest.Runtime // after provider resolution
 	Versions map[string]string  // of the plugins that are installed, by id
 	Digests  map[string]string  // of their code
+	// Contracts are their public schemas, by contract.
+	Contracts map[string]json.RawMessage
 }
 
 // ChangeStatus asks for a session-scope change.

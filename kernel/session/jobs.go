@@ -433,6 +433,8 @@ func (s *step) nextDeadline() time.Time {
 func (s *step) changed(c Change) {
 	a := Answer{Status: Accepted, Version: s.Hot.Version}
 	switch c.Kind {
+	case ChangeSeat:
+		a.SeatID = c.SeatID
 	case CancelJobChange:
 		a.JobID = c.JobID
 	case RetryJobChange, RunJobChange:

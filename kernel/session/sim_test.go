@@ -42,6 +42,10 @@ type sim struct {
 	fault   func(n int, a Append) fault // what the store does to the nth append; nil: nothing
 	result  func(StartTurn) TurnEnded   // what a turn gives
 
+	kinds Kinds
+	told  []TellTurn // lines that the live turn was told
+	heeds []string   // ids of the lines that its run merges
+
 	now       time.Time
 	ready     func(slot string) bool
 	digest    func(pluginID string) string
@@ -137,7 +141,7 @@ func (s *sim) feed(in Input) {
 	s.point()
 	s.ids++
 	var effects []Effect
-	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready, Digest: s.digest, AdvanceLimit: s.advanceLimit}, in)
+	s.state, effects = Step(s.state, Env{FreshID: fmt.Sprint("fresh-", s.ids), Now: s.now, ModelReady: s.ready, Digest: s.digest, Kinds: s.kinds, AdvanceLimit: s.advanceLimit}, in)
 	s.do(effects)
 }
 
@@ -148,9 +152,15 @@ func (s *sim) do(effects []Effect) {
 		case DoAppend:
 			s.inbox = append(s.inbox, s.append(e.Append))
 		case Settle:
-			s.inbox = append(s.inbox, Settled{ExecutionID: e.Command.ExecutionID, Installed: s.installed})
+			look := s.installed
+			if e.Command.Type == RunRuntimes {
+				look = installed(e.Command)
+			}
+			s.inbox = append(s.inbox, Settled{ExecutionID: e.Command.ExecutionID, Installed: look})
 		case StartTurn:
-			s.turns = append(s.turns, e)
+			s.turns, s.told, s.heeds = append(s.turns, e), nil, nil
+		case TellTurn:
+			s.told = append(s.told, e)
 		case CancelTurn:
 			for i, tn := range s.turns {
 				if tn.Execution.ID == e.ExecutionID {
@@ -253,8 +263,69 @@ func (s *sim) run() {
 		}
 		tn := s.turns[0]
 		s.turns = s.turns[1:]
-		s.feed(s.result(tn))
+		s.feed(s.heed(s.result(tn)))
 	}
+}
+
+// installed is what a run by name may name; nobody looks for anything else.
+func installed(cmd Command) *Installed {
+	if cmd.Type != RunRuntimes {
+		return nil
+	}
+	return &Installed{Versions: map[string]string{}, Runtimes: []manifest.Runtime{
+		{ID: "seer", PluginID: "seer"}, {ID: "maker", PluginID: "maker"}, {ID: "teller", PluginID: "teller"},
+		{ID: "helper", PluginID: "helper", Schedule: manifest.Schedule{SubagentOnly: true}},
+		{ID: "strict", PluginID: "strict", IO: manifest.IO{PayloadSchema: []byte(`{"type":"object"}`)}},
+	}}
+}
+
+// merges says which lines the run of the live turn takes up, by their requests.
+func (s *sim) merges(requests ...string) {
+	s.heeds = nil
+	for _, x := range s.state.Said {
+		for _, id := range requests {
+			if x.RequestID == id {
+				s.heeds = append(s.heeds, x.ID)
+				break
+			}
+		}
+	}
+}
+
+// heed puts the lines that were taken up into the results.
+func (s *sim) heed(end TurnEnded) TurnEnded {
+	for _, id := range s.heeds {
+		for _, told := range s.told {
+			if told.ID == id && len(end.Results) > 0 {
+				end.Results[0].Interjections = append(end.Results[0].Interjections, told.Interjection)
+			}
+		}
+	}
+	return end
+}
+
+// deliver feeds outcomes until nothing is on its way; the live turn goes on.
+func (s *sim) deliver() {
+	for len(s.inbox) > 0 {
+		in := s.inbox[0]
+		s.inbox = s.inbox[1:]
+		s.feed(in)
+	}
+}
+
+// outside writes facts that count at once, as another activation would, and lets the session find them.
+func (s *sim) outside(msgs ...proto.Message) {
+	var evs []events.Event
+	for i, m := range msgs {
+		ev, err := events.Encode(events.NewID(StreamOf("s1"), "outside", len(s.log), i), &eventsv1.Metadata{AppendEnd: uint64(len(s.log) + len(msgs))}, m)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		evs = append(evs, ev)
+	}
+	s.write(events.Version(len(s.log)), evs)
+	s.feed(Foreign{})
+	s.run()
 }
 
 // send submits a command and gives its last answer.
@@ -287,18 +358,6 @@ func (s *sim) post(cmd Command) {
 // set changes the settings of the session, as another writer does.
 func (s *sim) set(settings projections.Settings) {
 	s.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: settings.Gathering, GatherTimeoutMs: settings.GatherTimeoutMs, AdvanceLimit: settings.AdvanceLimit}})
-}
-
-// outside appends an event behind the session's back and lets it notice.
-func (s *sim) outside(msg proto.Message) {
-	at := events.Version(len(s.log))
-	ev, err := events.Encode(events.NewID(StreamOf("s1"), "outside", int(at), 0), &eventsv1.Metadata{AppendEnd: uint64(at) + 1}, msg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.write(at, []events.Event{ev})
-	s.feed(Foreign{})
-	s.run()
 }
 
 // play gives the results of a turn: in set-up a form, then the player's character; in play one page of story.

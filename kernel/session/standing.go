@@ -27,21 +27,25 @@ func Stand(hot projections.State, working bool) Standing {
 		}
 		return out
 	}
-	if s.Last == nil {
+	last := s.Last
+	if s.Draft != nil && s.Unfinished != nil { // a run by name since then does not hide the line that waits
+		last = s.Unfinished
+	}
+	if last == nil {
 		return Standing{State: "idle"}
 	}
-	out := Standing{State: "completed", Execution: &s.Last.Execution}
+	out := Standing{State: "completed", Execution: &last.Execution}
 	switch {
-	case s.Last.End == projections.EndAborted && s.Last.Reason == AbortPlayer:
-		out.State, out.AbortReason = "failed", s.Last.Reason
-	case s.Last.End == projections.EndAborted:
-		out.State, out.AbortReason = "interrupted", s.Last.Reason
-	case s.Last.End == projections.EndFailed:
-		out.State, out.Error = "failed", s.Last.Error
+	case last.End == projections.EndAborted && last.Reason == AbortPlayer:
+		out.State, out.AbortReason = "failed", last.Reason
+	case last.End == projections.EndAborted:
+		out.State, out.AbortReason = "interrupted", last.Reason
+	case last.End == projections.EndFailed:
+		out.State, out.Error = "failed", last.Error
 		if out.Error == "" {
-			out.Error = s.Last.Reason
+			out.Error = last.Reason
 		}
-	case s.Last.Phase == projections.PhaseSetup && s.Phase == projections.PhasePlaying && hot.History.Stories == 0: // the opening was to follow and did not
+	case last.Phase == projections.PhaseSetup && s.Phase == projections.PhasePlaying && hot.History.Stories == 0: // the opening was to follow and did not
 		out.State = "interrupted"
 	default:
 		if failure := setupFailure(s); failure != "" {
@@ -49,7 +53,7 @@ func Stand(hot projections.State, working bool) Standing {
 		}
 		return out
 	}
-	out.Retry, out.Input, out.Draft = retryOf(hot), s.Draft, s.Last.Draft
+	out.Retry, out.Input, out.Draft = retryOf(hot), s.Draft, last.Draft
 	return out
 }
 

@@ -53,6 +53,8 @@ type State struct {
 	// Committed is the execution that this activation committed last; what its commit announced follows here, "" when that
 	// was stopped.
 	Committed string
+	// Said are the lines that players said into the live execution.
+	Said []Said
 	// Stop is why the live execution must not commit: AbortPlayer, AbortShutdown, AbortEnded; "" lets it.
 	Stop string
 
@@ -95,6 +97,7 @@ type Command struct {
 	RequestID   string
 	Type        string // see the command types
 	SeatID      string // "" stands for the primary seat
+	Holder      string // the seat whose token the sender has, "" for the owner
 	Actions     []projections.Action
 	BodyHash    string // hex SHA-256 of the canonical body
 	Base        *events.Version
@@ -121,6 +124,7 @@ const (
 	SubmitActions    = "submit_actions"
 	RetryTurn        = "retry_turn"
 	RunRuntimes      = "run_runtimes"      // a manual run, or a retry of failed runs of a turn
+	Interject        = "interject"         // a line for the turn that runs; where none does, an action
 	ResumeSuspension = "resume_suspension" // goes on with a suspended run
 	MoveHead         = "move_head"         // takes the newest turn back, or goes to another turn
 	Regenerate       = "regenerate"        // plays the input of a turn again: another take
@@ -138,6 +142,8 @@ type Change struct {
 	PluginID             string // of ResumePlugin
 	Run                  *ManualJob
 	SeatID               string
+	Seat                 *SeatChange
+	Settings             *SettingsChange
 	ID                   string // fresh; names the append
 	Token                uint64
 }
@@ -161,6 +167,9 @@ const (
 
 	SetupRetry ChangeKind = "setup-retry" // blocked → pending, with all its tries again
 	SetupWaive ChangeKind = "setup-waive" // blocked → done, without it
+
+	ChangeSeat     ChangeKind = "seat"
+	ChangeSettings ChangeKind = "settings"
 
 	AbandonSuspension ChangeKind = "suspension-abandon" // the player gives a question up
 	voidSuspension    ChangeKind = "suspension-void"    // it turned out to be out of date

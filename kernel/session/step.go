@@ -45,6 +45,8 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 		if !s.jobEnded(in) {
 			s.turnEnded(in)
 		}
+	case InterjectionRefused:
+		s.unheard(in)
 	case JobGranted:
 		s.jobGranted(in.JobID)
 	case Tick:
@@ -82,6 +84,9 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	}
 	s.haltOverdue()
 	s.pump()
+	if s.Execution == "" && len(s.Said) > 0 { // it ended in another way than by its own commit
+		s.tellHeard("")
+	}
 	s.offerJobs()
 	return s.State, s.effects
 }
@@ -91,6 +96,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 func (s *step) pump() {
 	for s.InFlight == nil && s.Phase != Recovering && s.Phase != Uncertain && s.Phase != Stopped {
 		switch {
+		case s.tellWaiting():
 		case s.Ended != nil:
 			s.endExecution()
 		case s.nextChange() >= 0:
@@ -246,6 +252,7 @@ func (s *step) appended(in AppendDone) {
 	case AppendOpen:
 		s.startTurn()
 	case AppendCommit:
+		s.tellHeard(s.Execution)
 		s.Committed, s.Execution, s.Ended = s.Execution, "", nil
 		s.committedInput()
 		if !s.goesOn() { // else a stop that came meanwhile still counts

@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "write the golden state table")
 func phases(t *testing.T) map[string]func() *sim {
 	played := func() *sim {
 		s := newSim(t)
+		s.result = seerFails
 		s.activate()
 		s.run()
 		s.script()
@@ -121,6 +122,35 @@ func inputs() map[string]func(s *sim) Input {
 			in.Command.BodyHash = "aa"
 			return in
 		},
+		"an interjection": func(s *sim) Input { return cmd(s, Command{RequestID: "new", Type: Interject, Actions: line}) },
+		"a run by name": func(s *sim) Input {
+			return cmd(s, Command{RequestID: "new", Type: RunRuntimes, Targets: []projections.Target{{RuntimeID: "maker"}}})
+		},
+		"a retry of runs": func(s *sim) Input {
+			return cmd(s, Command{RequestID: "new", Type: RunRuntimes, SourceTurnID: s.state.Hot.Latest.TurnID, Targets: []projections.Target{{RuntimeID: "seer"}}})
+		},
+		"retry the turn": func(s *sim) Input { return cmd(s, Command{RequestID: "new", Type: RetryTurn}) },
+		"undo":           func(s *sim) Input { return cmd(s, Command{RequestID: "new", Type: MoveHead}) },
+		"regenerate":     func(s *sim) Input { return cmd(s, Command{RequestID: "new", Type: Regenerate}) },
+		"revise": func(s *sim) Input {
+			return cmd(s, Command{RequestID: "new", Type: ReviseMessage, MessageID: lastPage(s), Text: "雪停了。"})
+		},
+		"name a turn": func(s *sim) Input {
+			return cmd(s, Command{RequestID: "new", Type: NameTurn, TurnID: s.state.Hot.Tree.Head, Text: "雪"})
+		},
+		"resume": func(s *sim) Input {
+			return cmd(s, Command{RequestID: "new", Type: ResumeSuspension, SuspensionID: "nobody"})
+		},
+		"a seat": func(s *sim) Input {
+			s.token++
+			return ChangeStatus{Change{Kind: ChangeSeat, ID: "c", Token: s.token, Seat: &SeatChange{Op: SeatAdd, SeatID: "座-2", Invite: "0a"}}}
+		},
+		"settings": func(s *sim) Input {
+			s.token++
+			on := projections.GatheringOn
+			return ChangeStatus{Change{Kind: ChangeSettings, ID: "c", Token: s.token, Settings: &SettingsChange{Gathering: &on}}}
+		},
+		"unheard, late":   func(*sim) Input { return InterjectionRefused{ExecutionID: "exec-of-another-turn", ID: "m-x"} },
 		"another body":    func(s *sim) Input { return cmd(s, Command{RequestID: "q3", Type: SubmitActions, Actions: line}) },
 		"pause":           func(s *sim) Input { s.token++; return ChangeStatus{Change{Kind: Pause, ID: "c", Token: s.token}} },
 		"end":             func(s *sim) Input { s.token++; return ChangeStatus{Change{Kind: End, ID: "c", Token: s.token}} },
@@ -139,6 +169,13 @@ func inputs() map[string]func(s *sim) Input {
 	}
 }
 
+func lastPage(s *sim) string {
+	h := s.fold().History
+	return h.At(h.Len() - 1).ID
+}
+
+// Rule DESIGN §5: the state table. Rule TP:19: foreground executions and commits are serialized per session; what comes
+// meanwhile waits. Rule BL-10: a command without base queues, one with a stale base gets the conflict.
 // The state table, every cell: which phase an input leads to and what is to be done. The golden file is read against
 // design §5; a change of a cell is a change of the design.
 func TestStateTable(t *testing.T) {

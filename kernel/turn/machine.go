@@ -59,6 +59,10 @@ type State struct {
 	rank     map[string]int // by runtime id: the order PreSchedule gave; nil: by name
 	finished bool
 
+	said []Interjection // lines of players that no run was told yet
+	told []heard        // lines that a run was told and has not answered for
+	deaf []string       // runs that read no more lines
+
 	seeds       []Result // of the plan, marked
 	Deferred    []Deferred
 	Diagnostics []Diagnostic
@@ -132,7 +136,17 @@ func New(p Plan) State { return State{plan: p, running: map[string]Run{}} }
 
 // Step moves the execution on.
 func Step(s State, in Input) (State, []Effect) {
+	s, effects := s.step(in)
+	return s.pass(effects)
+}
+
+func (s State) step(in Input) (State, []Effect) {
 	switch in := in.(type) {
+	case Interject:
+		s.said = append(slices.Clip(s.said), in.Interjection)
+		return s, nil
+	case InterjectionTold:
+		return s.answerFor(in)
 	case Begin:
 		if s.bands != nil || s.finished || s.waits != "" {
 			return s, nil // begun, or cancelled before
@@ -147,6 +161,7 @@ func Step(s State, in Input) (State, []Effect) {
 			return s, nil // late, or told twice
 		}
 		s.running = without(s.running, in.Result.RunID)
+		s = s.left(in.Result.RunID)
 		s.level = append(slices.Clone(s.level), in.Result)
 		if len(s.running) > 0 {
 			return s, nil

@@ -48,6 +48,10 @@ func (s *stage) step(in Input) {
 			s.log = append(s.log, "skip "+e.Result.RuntimeID+" "+e.Result.SkipReason)
 		case Report:
 			s.log = append(s.log, e.Diagnostic.Code+" "+e.Diagnostic.RuntimeID)
+		case TellRun:
+			s.log = append(s.log, "tell "+e.RunID+" "+e.ID)
+		case RefuseInterjection:
+			s.log = append(s.log, "refuse "+e.ID)
 		case CancelRuns:
 			s.log = append(s.log, "cancel "+strings.Join(e.RunIDs, " "))
 		case Finish:

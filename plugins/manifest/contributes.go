@@ -40,6 +40,7 @@ func (l *loader) contributes(o *object) {
 		}
 		return ""
 	})
+	l.actionKinds(o)
 	l.events(o)
 	l.hooks(o)
 	l.data(o.object("data"))
@@ -54,6 +55,39 @@ func (l *loader) contributes(o *object) {
 		hints[key] = "This version of Covel cannot host it yet; remove it"
 	}
 	o.done(hints)
+}
+
+func (l *loader) actionKinds(o *object) {
+	kinds := &l.plugin.Contributes.ActionKinds
+	for _, n := range o.list("actionKinds") {
+		e := n.object()
+		if e == nil {
+			continue
+		}
+		e.required("name", "Name the kind, as in bid; players submit it as <plugin>/bid")
+		e.required("description", "Say what the player does with it")
+		decl := ActionKindDecl{Name: e.text("name"), Description: e.text("description"), Text: e.choice("text", "required", "required", "optional", "none")}
+		decl.Roles = e.texts("roles", func(role string) string {
+			if role != "player" && role != "host" {
+				return fmt.Sprintf("%q is no role that acts: write player, host or both", shorten(role))
+			}
+			return ""
+		})
+		if decl.Roles == nil {
+			decl.Roles = []string{"player", "host"}
+		}
+		if s, ok := e.get("fields"); ok {
+			decl.Fields = l.files.schema(s)
+		}
+		if decl.Name != "" && !namePattern.MatchString(decl.Name) {
+			e.values["name"].problem("A lower-case letter, then lower-case letters, digits, - and _, at most 64", "%q is not a name of an action kind", shorten(decl.Name))
+		}
+		if slices.ContainsFunc(*kinds, func(other ActionKindDecl) bool { return other.Name == decl.Name }) {
+			n.problem("Keep one of them", "the action kind %q is declared twice", decl.Name)
+		}
+		e.done(nil)
+		*kinds = append(*kinds, decl)
+	}
 }
 
 func (l *loader) events(o *object) {

@@ -80,15 +80,26 @@ type Provided struct {
 
 // Contributes is what the package adds beside its runtimes.
 type Contributes struct {
-	Tools  []string
-	Forms  []string
-	Events []EventDecl
-	Hooks  []HookDecl
-	Data   map[string]DataDecl
-	UI     UIDecl
-	Prompt []PromptSegment
+	Tools []string
+	Forms []string
+	// ActionKinds are what players may submit beside say, act and command.
+	ActionKinds []ActionKindDecl
+	Events      []EventDecl
+	Hooks       []HookDecl
+	Data        map[string]DataDecl
+	UI          UIDecl
+	Prompt      []PromptSegment
 	// Extensions are the extension points the entry provides, in the order they are written.
 	Extensions []ExtensionDecl
+}
+
+// ActionKindDecl declares a kind of action; players submit it as <pluginId>/<name> (decisions: "Seats, roles, gathering").
+type ActionKindDecl struct {
+	Name        string
+	Description string
+	Roles       []string        // of the seats that may use it: player, host
+	Text        string          // required | optional | none
+	Fields      json.RawMessage // JSON Schema of its fields; nil: it takes none
 }
 
 // ExtensionDecl declares a provider of an extension point. Order sorts the providers of a point, lower first. The other

@@ -296,7 +296,12 @@ func (l *life) write(id string) proto.Message {
 		}
 		return m
 	case "interjection":
-		return &eventsv1.InterjectionMerged{MessageId: row, Text: l.text("interjection"), SeatId: l.seatID()}
+		m := &eventsv1.InterjectionMerged{MessageId: row, Text: l.text("interjection"), SeatId: l.seatID()}
+		if l.yes("from another seat") {
+			m.Rendered = "[龙胆 · 说] " + m.Text
+			m.Request = &eventsv1.Request{RequestId: row, SeatId: m.SeatId, BodyHash: []byte{1}}
+		}
+		return m
 	case "clock":
 		return l.clock(id)
 	}
@@ -319,6 +324,9 @@ func (l *life) table() proto.Message {
 		return &eventsv1.SubmissionWithdrawn{SeatId: l.seatID(), RequestId: fmt.Sprintf("等-%d", l.number("request", 5)), Reason: "withdrawn"}
 	case 3:
 		return &eventsv1.GatheringClosed{}
+	}
+	if l.yes("seat keys") {
+		return &eventsv1.SeatKeysChanged{SeatId: l.seatID(), InviteHash: []byte(l.pick("invite", "", "\x01")), TokenHash: []byte(l.pick("token", "", "\x02"))}
 	}
 	return &eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: l.pick("gathering", "", "off", "on"), AdvanceLimit: l.number("rounds", 12)}}
 }

@@ -158,22 +158,24 @@ export const message = z.object({
   turnId: text,
   seq: z.number(),
   role: z.enum(['user', 'assistant']),
-  source: z.enum(['player', 'story', 'runtime']).catch('runtime'),
+  source: z.enum(['player', 'player-interjection', 'story', 'runtime']).catch('runtime'),
   runtimeId: maybe(z.string()),
   pluginId: maybe(z.string()),
   text: text,
   segments: maybe(z.array(segment)),
   truncated: maybe(z.boolean()),
-  actions: maybe(
-    z.array(
-      z.object({
-        kind: text,
-        text: text,
-        characterId: maybe(z.string()),
-        seatId: maybe(z.string()),
-        interaction: maybe(interactionRef),
-      }),
-    ),
+  metadata: maybe(
+    z.object({
+      actions: z.array(
+        z.object({
+          kind: text,
+          text: text,
+          characterId: maybe(z.string()),
+          seatId: maybe(z.string()),
+          interaction: maybe(interactionRef),
+        }),
+      ),
+    }),
   ),
   characterName: maybe(z.string()),
   interactions: maybe(z.array(interaction)),

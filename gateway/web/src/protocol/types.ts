@@ -69,13 +69,13 @@ export interface Message {
   /** Orders messages inside the session. */
   seq: number;
   role: 'user' | 'assistant';
-  source: 'player' | 'story' | 'runtime';
+  source: 'player' | 'player-interjection' | 'story' | 'runtime';
   runtimeId?: string;
   pluginId?: string;
   text: string;
   segments?: Segment[];
   truncated?: boolean;
-  actions?: MessageAction[];
+  metadata?: { actions: MessageAction[] };
   characterName?: string;
   interactions?: Interaction[];
   blocks?: UIBlock[];

@@ -8,7 +8,7 @@ import { Prose } from './Prose';
 /** One message of the story: the player's own lines are set apart, everything else is the book. */
 export const Passage = memo(function Passage({ message, first }: { message: Message; first: boolean }) {
   const { t } = useTranslation();
-  if (message.source === 'player') {
+  if (message.role === 'user') {
     return <PlayerLine name={message.characterName} text={message.text} />;
   }
   const open = message.interactions ?? [];

@@ -21,7 +21,7 @@ export class Narration {
     for (const message of newest) {
       if (this.known.has(message.id)) continue;
       this.known.add(message.id);
-      if (message.source === 'player') continue;
+      if (message.role === 'user') continue;
       const text = message.segments?.length
         ? message.segments
             .map((s) => (s.speaker === undefined ? s.text : `${s.speaker}: ${s.text}`))

@@ -199,6 +199,8 @@ type InterjectionMerged struct {
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	SeatId        string                 `protobuf:"bytes,3,opt,name=seat_id,json=seatId,proto3" json:"seat_id,omitempty"`
 	CharacterId   string                 `protobuf:"bytes,4,opt,name=character_id,json=characterId,proto3" json:"character_id,omitempty"`
+	Request       *Request               `protobuf:"bytes,5,opt,name=request,proto3" json:"request,omitempty"`   // of who said it
+	Rendered      string                 `protobuf:"bytes,6,opt,name=rendered,proto3" json:"rendered,omitempty"` // as the model read it; empty: as text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +263,20 @@ func (x *InterjectionMerged) GetCharacterId() string {
 	return ""
 }
 
+func (x *InterjectionMerged) GetRequest() *Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *InterjectionMerged) GetRendered() string {
+	if x != nil {
+		return x.Rendered
+	}
+	return ""
+}
+
 // AdvanceStopped ends a request whose next round was announced and does not come.
 type AdvanceStopped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -318,7 +334,7 @@ var File_covel_events_v1_results_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_results_proto_rawDesc = "" +
 	"\n" +
-	"\x1dcovel/events/v1/results.proto\x12\x0fcovel.events.v1\"k\n" +
+	"\x1dcovel/events/v1/results.proto\x12\x0fcovel.events.v1\x1a\x1acovel/events/v1/head.proto\"k\n" +
 	"\x10ExecutionResults\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x124\n" +
 	"\aresults\x18\x02 \x03(\v2\x1a.covel.events.v1.RunResultR\aresults\"\x8d\x02\n" +
@@ -335,13 +351,15 @@ const file_covel_events_v1_results_proto_rawDesc = "" +
 	"\bcontract\x18\b \x01(\tR\bcontract\x12\x14\n" +
 	"\x05story\x18\t \x01(\bR\x05story\x12\x16\n" +
 	"\x06output\x18\n" +
-	" \x01(\fR\x06output\"\x83\x01\n" +
+	" \x01(\fR\x06output\"\xd3\x01\n" +
 	"\x12InterjectionMerged\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x17\n" +
 	"\aseat_id\x18\x03 \x01(\tR\x06seatId\x12!\n" +
-	"\fcharacter_id\x18\x04 \x01(\tR\vcharacterId\"K\n" +
+	"\fcharacter_id\x18\x04 \x01(\tR\vcharacterId\x122\n" +
+	"\arequest\x18\x05 \x01(\v2\x18.covel.events.v1.RequestR\arequest\x12\x1a\n" +
+	"\brendered\x18\x06 \x01(\tR\brendered\"K\n" +
 	"\x0eAdvanceStopped\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reasonB7Z5github.com/covel/covel/proto/covel/events/v1;eventsv1b\x06proto3"
@@ -364,14 +382,16 @@ var file_covel_events_v1_results_proto_goTypes = []any{
 	(*RunResult)(nil),          // 1: covel.events.v1.RunResult
 	(*InterjectionMerged)(nil), // 2: covel.events.v1.InterjectionMerged
 	(*AdvanceStopped)(nil),     // 3: covel.events.v1.AdvanceStopped
+	(*Request)(nil),            // 4: covel.events.v1.Request
 }
 var file_covel_events_v1_results_proto_depIdxs = []int32{
 	1, // 0: covel.events.v1.ExecutionResults.results:type_name -> covel.events.v1.RunResult
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	4, // 1: covel.events.v1.InterjectionMerged.request:type_name -> covel.events.v1.Request
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_results_proto_init() }
@@ -379,6 +399,7 @@ func file_covel_events_v1_results_proto_init() {
 	if File_covel_events_v1_results_proto != nil {
 		return
 	}
+	file_covel_events_v1_head_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -309,6 +309,67 @@ func (x *SeatRemoved) GetSeatId() string {
 	return ""
 }
 
+// SeatKeysChanged says who may take a seat and who holds it. Only hashes are kept; an empty one means nobody.
+type SeatKeysChanged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SeatId        string                 `protobuf:"bytes,1,opt,name=seat_id,json=seatId,proto3" json:"seat_id,omitempty"`
+	InviteHash    []byte                 `protobuf:"bytes,2,opt,name=invite_hash,json=inviteHash,proto3" json:"invite_hash,omitempty"` // SHA-256 of a token that takes the seat, once
+	TokenHash     []byte                 `protobuf:"bytes,3,opt,name=token_hash,json=tokenHash,proto3" json:"token_hash,omitempty"`    // SHA-256 of the token of who holds it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeatKeysChanged) Reset() {
+	*x = SeatKeysChanged{}
+	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeatKeysChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeatKeysChanged) ProtoMessage() {}
+
+func (x *SeatKeysChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeatKeysChanged.ProtoReflect.Descriptor instead.
+func (*SeatKeysChanged) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SeatKeysChanged) GetSeatId() string {
+	if x != nil {
+		return x.SeatId
+	}
+	return ""
+}
+
+func (x *SeatKeysChanged) GetInviteHash() []byte {
+	if x != nil {
+		return x.InviteHash
+	}
+	return nil
+}
+
+func (x *SeatKeysChanged) GetTokenHash() []byte {
+	if x != nil {
+		return x.TokenHash
+	}
+	return nil
+}
+
 // GatheredRequest is a submission that waited for the others and went into the turn of one of them.
 type GatheredRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -321,7 +382,7 @@ type GatheredRequest struct {
 
 func (x *GatheredRequest) Reset() {
 	*x = GatheredRequest{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +394,7 @@ func (x *GatheredRequest) String() string {
 func (*GatheredRequest) ProtoMessage() {}
 
 func (x *GatheredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +407,7 @@ func (x *GatheredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredRequest.ProtoReflect.Descriptor instead.
 func (*GatheredRequest) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{5}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GatheredRequest) GetRequestId() string {
@@ -399,7 +460,13 @@ const file_covel_events_v1_settings_proto_rawDesc = "" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\"&\n" +
 	"\vSeatRemoved\x12\x17\n" +
-	"\aseat_id\x18\x01 \x01(\tR\x06seatId\"f\n" +
+	"\aseat_id\x18\x01 \x01(\tR\x06seatId\"j\n" +
+	"\x0fSeatKeysChanged\x12\x17\n" +
+	"\aseat_id\x18\x01 \x01(\tR\x06seatId\x12\x1f\n" +
+	"\vinvite_hash\x18\x02 \x01(\fR\n" +
+	"inviteHash\x12\x1d\n" +
+	"\n" +
+	"token_hash\x18\x03 \x01(\fR\ttokenHash\"f\n" +
 	"\x0fGatheredRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -418,14 +485,15 @@ func file_covel_events_v1_settings_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_settings_proto_rawDescData
 }
 
-var file_covel_events_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_covel_events_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_covel_events_v1_settings_proto_goTypes = []any{
 	(*SettingsChanged)(nil), // 0: covel.events.v1.SettingsChanged
 	(*Settings)(nil),        // 1: covel.events.v1.Settings
 	(*Allowances)(nil),      // 2: covel.events.v1.Allowances
 	(*ModelOverride)(nil),   // 3: covel.events.v1.ModelOverride
 	(*SeatRemoved)(nil),     // 4: covel.events.v1.SeatRemoved
-	(*GatheredRequest)(nil), // 5: covel.events.v1.GatheredRequest
+	(*SeatKeysChanged)(nil), // 5: covel.events.v1.SeatKeysChanged
+	(*GatheredRequest)(nil), // 6: covel.events.v1.GatheredRequest
 }
 var file_covel_events_v1_settings_proto_depIdxs = []int32{
 	1, // 0: covel.events.v1.SettingsChanged.settings:type_name -> covel.events.v1.Settings
@@ -449,7 +517,7 @@ func file_covel_events_v1_settings_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_settings_proto_rawDesc), len(file_covel_events_v1_settings_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
