@@ -16,6 +16,10 @@ func modelFlags(c *cobra.Command) {
 	c.Flags().String("model-url", "", "base address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1")
 	c.Flags().String("model-price", "", "what the model's tokens cost per million, for the trace: input=2.5,output=10[,cached-input=1.25]; without it no cost is told")
 	c.Flags().String("fast-model-price", "", "the same for --fast-model")
+	c.Flags().Int("model-context", 0, "how many tokens the model takes, request and answer together; 0: 262144, or no bound for offline")
+	c.Flags().Int("fast-model-context", 0, "the same for --fast-model")
+	c.Flags().Bool("model-images", false, "the model sees pictures; else they are left out of what it reads")
+	c.Flags().Bool("fast-model-images", false, "the same for --fast-model")
 	c.Flags().String("record", "", "append every model call to this file, for --model replay:FILE; it holds what players and models write")
 	c.Flags().Duration("pace", 25*time.Millisecond, "how long the offline storyteller waits between pieces of text")
 }
@@ -44,6 +48,10 @@ func modelConfig(c *cobra.Command) (llm.Config, error) {
 		if slot.Price, err = llm.ParsePrice(price); err != nil {
 			return cfg, errors.WithMessagef(err, "--%s-price", flag)
 		}
+		if slot.ContextWindow, _ = c.Flags().GetInt(flag + "-context"); slot.ContextWindow < 0 {
+			return cfg, errors.Errorf("--%s-context: %d is less than 0", flag, slot.ContextWindow)
+		}
+		slot.Images, _ = c.Flags().GetBool(flag + "-images")
 		slot.BaseURL, slot.Key, slot.Pace = url, llm.NewSecret(key), pace
 		cfg.Slots[name] = slot
 	}

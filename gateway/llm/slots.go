@@ -49,6 +49,21 @@ type Slot struct {
 	File     string        // Scripted, Replayed: path of the script or the recording
 	Pace     time.Duration // Offline: wait between pieces of text
 	Price    *model.Price  // of the model's tokens; nil when nobody knows
+	// ContextWindow is how many tokens of request and answer the model takes together; 0 is DefaultContextWindow for models
+	// behind a server, and no bound for what runs inside the process.
+	ContextWindow int
+	Images        bool // OpenAI: the model sees pictures
+}
+
+// DefaultContextWindow is assumed of a model of which nobody says it (reference: api-and-protocol.md, limits).
+const DefaultContextWindow = 262144
+
+func (s Slot) capacity() model.Capacity {
+	c := model.Capacity{ContextWindow: s.ContextWindow, Images: s.Images}
+	if c.ContextWindow == 0 && s.Provider == OpenAI {
+		c.ContextWindow = DefaultContextWindow
+	}
+	return c
 }
 
 // Info tells which provider answers each configured slot, for people: no address, no key.
@@ -125,7 +140,7 @@ func Open(c Config) (*Slots, Info, error) {
 		return nil, Info{}, errors.Errorf("the slot %q is missing: every other slot falls back to it", StorySlot)
 	}
 	o := opening{limits: c.Limits, pool: NewPool(c.Concurrent), cooldowns: map[string]*Cooldown{}}
-	s := &Slots{byName: map[string]model.Provider{}, prices: map[string]*model.Price{}}
+	s := &Slots{byName: map[string]model.Provider{}, prices: map[string]*model.Price{}, capacities: map[string]model.Capacity{}}
 	var recording *os.File
 	if c.Record != "" {
 		var err error
@@ -152,7 +167,7 @@ func Open(c Config) (*Slots, Info, error) {
 		if recording != nil {
 			s.byName[name] = NewRecorder(s.byName[name], recording, slot.Key)
 		}
-		s.prices[name] = slot.Price
+		s.prices[name], s.capacities[name] = slot.Price, slot.capacity()
 		info.Slots[name] = SlotInfo{Provider: slot.Provider, Model: slot.Model}
 	}
 	info.Offline = info.Slots[StorySlot].Provider == Offline
@@ -207,9 +222,10 @@ func (o *opening) wrap(slot Slot, p model.Provider) model.Provider {
 
 // Slots routes requests by their slot. It implements model.Provider.
 type Slots struct {
-	byName  map[string]model.Provider
-	prices  map[string]*model.Price
-	closers []func()
+	byName     map[string]model.Provider
+	prices     map[string]*model.Price
+	capacities map[string]model.Capacity
+	closers    []func()
 }
 
 // Generate implements model.Provider. A slot that is not configured is answered by story.
@@ -227,6 +243,14 @@ func (s *Slots) Price(slot string) *model.Price {
 		return p
 	}
 	return s.prices[StorySlot]
+}
+
+// Capacity implements model.Sized.
+func (s *Slots) Capacity(slot string) model.Capacity {
+	if c, ok := s.capacities[slot]; ok {
+		return c
+	}
+	return s.capacities[StorySlot]
 }
 
 // Close drops idle connections. Calls in flight go on.

@@ -217,3 +217,24 @@ func TestPriceOfASlot(t *testing.T) {
 		t.Error("a slot has another slot's price")
 	}
 }
+
+// Rule EP:168: what the story model and the fast model take is known where their slots are configured.
+func TestCapacityOfASlot(t *testing.T) {
+	s, _, err := llm.Open(llm.Config{Slots: map[string]llm.Slot{
+		llm.StorySlot: {Provider: llm.OpenAI, Model: "m", BaseURL: "http://127.0.0.1:1/v1", ContextWindow: 8192, Images: true},
+		"fast":        {Provider: llm.OpenAI, Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
+		"small":       {},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	story := model.Capacity{ContextWindow: 8192, Images: true}
+	for slot, want := range map[string]model.Capacity{
+		llm.StorySlot: story, "image": story, "fast": {ContextWindow: llm.DefaultContextWindow}, "small": {},
+	} {
+		if got := model.CapacityOf(s, slot); got != want {
+			t.Errorf("%s takes %+v, want %+v", slot, got, want)
+		}
+	}
+}
