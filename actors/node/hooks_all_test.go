@@ -18,7 +18,9 @@ import (
 // narrow is a model with a small window, so that the history is soon too long for it.
 type narrow struct{ model.Provider }
 
-func (narrow) Capacity(string) model.Capacity { return model.Capacity{ContextWindow: 16_000, MaxOutputTokens: 2_000} }
+func (narrow) Capacity(string) model.Capacity {
+	return model.Capacity{ContextWindow: 16_000, MaxOutputTokens: 2_000}
+}
 
 // scopes says of each event what it is about: of a session, of a turn, or of a run (reference: plugins.md §15, "Scope").
 var scopes = map[sdk.HookEvent]string{
