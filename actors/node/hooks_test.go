@@ -99,11 +99,6 @@ func watch[P, R any](c *sdk.Covel, d *diary, e sdk.Event[P, R], line func(h *sdk
 	}, sdk.HookOptions[P]{})
 }
 
-// says registers a handler that gives a fixed answer.
-func says[P, R any](c *sdk.Covel, e sdk.Event[P, R], match func(P) bool, with sdk.HookResult[R]) {
-	sdk.On(c, e, func(context.Context, *sdk.HookContext, P) (sdk.HookResult[R], error) { return with, nil }, sdk.HookOptions[P]{Match: match})
-}
-
 func traced(t *testing.T) (*trace.Writer, *memory.Store) {
 	t.Helper()
 	store := &memory.Store{}

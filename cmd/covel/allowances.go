@@ -39,7 +39,7 @@ func allowances(c *cobra.Command) (allowance.Limits, error) {
 		case "subagents":
 			l.Subagents = n
 		case "duration-ms":
-			l.Duration = min(time.Duration(n), maxAllowedMs) * time.Millisecond
+			l.Duration = min(time.Duration(n), longest/time.Millisecond) * time.Millisecond
 		default:
 			known := []string{"duration-ms", "model-calls", "subagents", "tool-calls"}
 			return l, errors.Errorf("--allowance %s: there is no such allowance; use %s", name, strings.Join(known, ", "))
@@ -48,5 +48,5 @@ func allowances(c *cobra.Command) (allowance.Limits, error) {
 	return allowance.Of(l), nil
 }
 
-// maxAllowedMs is more than any turn takes and far from what a time.Duration holds.
-const maxAllowedMs = time.Duration(365 * 24 * 60 * 60 * 1000)
+// longest is more than any turn takes and far from what a time.Duration holds.
+const longest = 365 * 24 * time.Hour

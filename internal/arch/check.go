@@ -71,8 +71,9 @@ func Check(h *House) []Breach {
 	return out
 }
 
-// twins are what the tests of earlier rooms may reach forward for: ports played in memory.
-var twins = []string{"~/gateway/llm/scripted/...", "~/plugins/bundled/..."}
+// twins are what the tests of earlier rooms may reach forward for: ports played in memory, and the limits of a model's
+// silence, which every provider of the program has.
+var twins = []string{"~/gateway/llm", "~/gateway/llm/scripted/...", "~/plugins/bundled/..."}
 
 // order holds imports to the order of the rooms. It binds tests too: a rule is tested where it is made.
 func order(f File) (out []Breach) {
