@@ -404,6 +404,9 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// Rule TP:89–95, 125: phase, count and set-up states come from the events of the session, and what an execution says of them holds
+// from its commit on. Rule TP:165: after 7 completed turns the number is 8. Rule TP:203: the tries of an execution that failed
+// are counted.
 func TestSetupAndClock(t *testing.T) {
 	base := begin(t).state().Session
 	if base.Setup[0].RuntimeID != "a" || base.SetupComplete() || base.NextLogicalTurn() != 1 {
@@ -445,6 +448,7 @@ func TestSetupAndClock(t *testing.T) {
 	expect(t, "of m", s.LedgerOf("m").Runs, 3)
 }
 
+// Rule TP:206: an execution is open from its start and is settled as committed, failed or aborted.
 func TestExecutions(t *testing.T) {
 	s := begin(t).in("e1", say("e1", "r1", "x"), started("e1")).state().Session
 	if s.Open == nil || s.Open.ID != "e1" || s.Open.Version != 3 || !s.Open.StartedAt.Equal(at(3)) || s.Last != nil {
@@ -464,6 +468,7 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
+// Rule TP:92: the status is active, paused or ended.
 func TestSeatsAndStatus(t *testing.T) {
 	seat := func(id, name string, primary bool) proto.Message {
 		return &eventsv1.SeatChanged{Seat: &eventsv1.Seat{Id: id, Name: name, Role: "player", Control: "human", CharacterIds: []string{"pc"}, CurrentCharacterId: "pc", Primary: primary}}

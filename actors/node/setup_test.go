@@ -48,6 +48,9 @@ func TestManyCrashesDuringTheSetUp(t *testing.T) {
 	}
 }
 
+// Rule TP:142: a blocked step stays so until it is retried or waived, and only a blocked one can be waived. Rule TP:205: that is
+// written at once, outside of any execution.
+//
 // A setup step that failed as often as it may is blocked, until the player tries it again or goes on without it.
 func TestABlockedSetUp(t *testing.T) {
 	failing := true

@@ -36,6 +36,9 @@ func page(text string) scripted.Reply {
 	return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: text}}}
 }
 
+// Rule TP:141: a failed set-up runtime stays pending with lastError; start_session runs only what is not done, in the same session,
+// and records no player line.
+//
 // start_session again runs only the set-up that is not finished, and writes no player line (seed: turn-pipeline.txt,
 // "Failed, but retries are left").
 func TestStartSessionAgain(t *testing.T) {
@@ -98,6 +101,8 @@ func TestATakenNameIsRefused(t *testing.T) {
 	}
 }
 
+// Rule TP:143: an answer that cannot be used is void, and the form comes again with a notice and the last values; no try is used up.
+//
 // An accepted form that turns out to be unusable is void and comes again, with a notice and the old values (TP:143).
 func TestAnUnusableFormComesAgain(t *testing.T) {
 	store := memory.New(memory.Options{})

@@ -261,6 +261,7 @@ func TestPromptInput(t *testing.T) {
 	expect(t, "activation", fmt.Sprint(in.Activation.Source, in.Activation.Topic, string(in.Activation.Payload)), "eventa.b1")
 }
 
+// Rule TP:214: successful and suspended runs carry what they have read, failed ones nothing.
 // Rule TP:647: building the views reads nothing; what a tool or a handler reads of them is noted in the run's result.
 func TestReadsOfUpstreamWrites(t *testing.T) {
 	up := []turn.Result{

@@ -34,7 +34,7 @@ func recordedOf(t *testing.T, msgs ...proto.Message) ([]events.Recorded, project
 	return out, s
 }
 
-// Rule TP:214: publishing runs one event at a time; one that fails takes no other with it, the end says resync, and the
+// Rule TP:212: publishing runs one event at a time; one that fails takes no other with it, the end says resync, and the
 // failure is traced.
 func TestOneFrameEventFails(t *testing.T) {
 	recorded, after := recordedOf(t,

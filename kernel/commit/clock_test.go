@@ -46,6 +46,10 @@ func clockLines(out Out) (got []string) {
 	return got
 }
 
+// Rule TP:156: the phase changes in the commit that completes the set-up, with no turn counted; if it is rolled back, so is what
+// the steps reported. Rule TP:141: a failed step with tries left stays pending with its error. Rule TP:142: one without is
+// blocked, and the session stays in the set-up. Rule TP:203: a rolled-back try is counted all the same.
+//
 // "The kernel changes phase from 'setup' to 'playing' in the setup commit transaction. completedPlayerTurns is still 0";
 // "Failed, but retries are left: the runtime stays pending, and lastError is recorded"; "Retries used up (maxTriggerCount):
 // it becomes blocked" (seed: turn-pipeline.txt §2.1).
@@ -110,6 +114,10 @@ func TestInterruptedAttempts(t *testing.T) {
 	expect(t, "by the player's stop", told(Abort(in(s), "aborted-by-player")), []string{"aborted e1 aborted-by-player"})
 }
 
+// Rule TP:94: completedPlayerTurns is the number of player turns that were saved. Rule TP:173–182: of all origins only player
+// counts; a turn that went on after a suspension is counted by its end. Rule TP:183: several executions of one logical turn
+// count once. Rule TP:159: the opening counts none.
+//
 // "completedPlayerTurns counts only committed player turns … When several executions share one logical turn, it is counted
 // only once"; "The opening … is not counted".
 func TestTurnIsCountedOnce(t *testing.T) {
@@ -133,6 +141,9 @@ func TestTurnIsCountedOnce(t *testing.T) {
 		{"the set-up", start(line(fresh), OriginPlayer, projections.PhaseSetup, "turn-1"), "none"},
 		{"of the same logical turn", start(line(seventh), OriginPlayer, projections.PhasePlaying, "turn-7"), "none"},
 		{"a manual run", start(line(fresh), "manual", projections.PhasePlaying, "turn-1"), "none"},
+		{"a round of the same input", start(fresh, OriginContinuation, projections.PhasePlaying, "turn-7"), "none"},
+		{"an execution that calls itself recursive", start(line(fresh), "recursive", projections.PhasePlaying, "turn-1"), "none"},
+		{"a resume of nothing that is held", start(line(fresh), OriginResume, projections.PhasePlaying, "turn-1"), "none"},
 		{"in the background", start(fresh, "background", projections.PhasePlaying, "turn-1"), "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

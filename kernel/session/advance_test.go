@@ -83,6 +83,7 @@ func expectLines(t *testing.T, what string, got []string, want ...string) {
 
 // Rule TP:1182: the root input freezes its number and its limit; rounds are executions of their own with origin
 // continuation, keep the number and count no turn.
+// Rule TP:177: an automatic advance within one input is a continuation.
 // Rule TP:1186: functions, guards and the rest use the frozen number in every round.
 // Rule TP:1188: each round keeps its outcome once; the request ends once.
 func TestRoundsOfOneInput(t *testing.T) {
@@ -114,6 +115,8 @@ func TestRoundsOfOneInput(t *testing.T) {
 	s.check()
 }
 
+// Rule TP:177: the opening is a continuation. Rule TP:176: the line of a player is a player turn. Rule TP:166: set-up, opening and
+// first line are all of turn 1.
 // Rule TP:1182: opening advancement keeps number 1 and counter 0; the first line also uses number 1, as another input.
 func TestAdvanceOfTheOpening(t *testing.T) {
 	s := inPlayWith(t, func(e projections.Execution) bool { return e.Origin == originContinuation && e.Round == 0 })

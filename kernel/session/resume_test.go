@@ -343,6 +343,7 @@ func TestExpiry(t *testing.T) {
 	s.check()
 }
 
+// Rule TP:181: going on after a suspension has the origin resume.
 // Rule TL:675: the execution that goes on keeps the turn's number and id, and says what it goes on with.
 func TestAResumeKeepsTheTurn(t *testing.T) {
 	s, x := waitingSim(t)

@@ -10,8 +10,9 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// Rule TP:202: what becomes of setup runtimes before an execution (a cycle that is blocked, a plugin of another version) is
+// Rule TP:202, 204: what becomes of setup runtimes before an execution (a cycle that is blocked, a plugin of another version) is
 // appended with its start, counts at once, and stands though the execution does not commit.
+// Rule TP:206: the record of an execution is written at its start, before anything of it runs, and settled at its end.
 func TestSetupBeforeAnExecution(t *testing.T) {
 	s := phases(t)["3 settling"]()
 	settled, ok := s.inbox[0].(Settled)

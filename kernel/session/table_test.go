@@ -174,6 +174,7 @@ func lastPage(s *sim) string {
 	return h.At(h.Len() - 1).ID
 }
 
+// Rule TP:191: input, execution, commit and the clock of one session never overlap.
 // Rule DESIGN §5: the state table. Rule TP:19: foreground executions and commits are serialized per session; what comes
 // meanwhile waits. Rule BL-10: a command without base queues, one with a stale base gets the conflict.
 // The state table, every cell: which phase an input leads to and what is to be done. The golden file is read against

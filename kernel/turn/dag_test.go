@@ -23,8 +23,8 @@ func run(id string) manifest.Need {
 	return manifest.Need{Runtime: id, Cardinality: "one", Scope: "turn"}
 }
 
-// Rule TP:303–306: edges of needs, after and inputs order a stage; ties go by name; cycles and all behind them are set apart.
-// Rule TP:150: with cardinality one a provider that can finish first is no cycle; with all it waits for every one.
+// Rule TP:307–309: edges of needs, after and inputs order a stage; ties go by name; cycles and all behind them are set apart.
+// Rule TP:151: with cardinality one a provider that can finish first is no cycle; with all it waits for every one.
 func TestLevels(t *testing.T) {
 	s := manifest.PostTurn
 	for _, c := range []struct {
@@ -87,7 +87,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Rule REF plugins.md §7.3: who needs what did not succeed is skipped; TP:147–150: scope session reads the saved done state.
+// Rule REF plugins.md §7.3: who needs what did not succeed is skipped; TP:147–150: scope session reads the saved done state:
+// met at once when it is done, unmet while it is blocked or not enabled.
 func TestGate(t *testing.T) {
 	const pre, post = manifest.PreTurn, manifest.PostTurn
 	ok := func(id, contract, output string) Result {

@@ -119,7 +119,8 @@ func fails(r *Result) { r.Status, r.Error = Failed, "坏了" }
 // "There is a strict barrier between stages. The next stage starts only after every runtime in the previous stage has a
 // result (success, failure, or skipped)."
 //
-// Rule TP:302: a stage begins when every run of the stage before it has a result.
+// Rule TP:171: a turn in play runs pre-turn, narrative, post-turn and audit, and no set-up.
+// Rule TP:306: a stage begins when every run of the stage before it has a result.
 func TestStages(t *testing.T) {
 	s := newStage(t, projections.PhasePlaying, projections.Session{},
 		auto("audit", manifest.Audit), auto("after-a", manifest.PostTurn), auto("after-b", manifest.PostTurn, needs(run("after-a"))),
@@ -133,6 +134,7 @@ func TestStages(t *testing.T) {
 	expect(t, "results", s.order(), []string{"before-a", "before-b", "story", "after-a", "after-b", "audit"})
 }
 
+// Rule TP:93: the phase decides which stages run. Rule TP:129: in the set-up nothing but set-up runtimes that are not done.
 func TestSetupRunsAlone(t *testing.T) {
 	pending := projections.Session{Setup: []projections.SetupRuntime{{RuntimeID: "maker", Status: "pending"}, {RuntimeID: "opener", Status: "pending"}, {RuntimeID: "ready", Status: "done"}}}
 	s := newStage(t, projections.PhaseSetup, pending,

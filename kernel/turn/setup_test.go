@@ -31,7 +31,7 @@ func changes(list []projections.SetupRuntime) (out []string) {
 	return out
 }
 
-// Rule TP:147–152: only setup runtimes that no order can unblock are blocked before anything runs, with the reason
+// Rule TP:149–152: only setup runtimes that no order can unblock are blocked before anything runs, with the reason
 // setup-session-cycle; what is done, blocked or not enabled makes no cycle; one provider that can finish first is enough,
 // with cardinality all every one counts.
 func TestSetupCycles(t *testing.T) {

@@ -100,7 +100,7 @@ func TestSelectTriggered(t *testing.T) {
 // pendingEvents". "A runtime that has never run is not blocked by cooldownTurns. This rule also applies when a cooldown
 // value is over 999" (§6.3).
 //
-// Rule TP:676–685: startTurn, maxTriggerCount and cooldownTurns are read from the trigger ledger, then the trigger decides.
+// Rule TP:675–685: startTurn, maxTriggerCount and cooldownTurns are read from the trigger ledger, then the trigger decides.
 func TestShouldTrigger(t *testing.T) {
 	type ledger = projections.LedgerEntry
 	for _, c := range []struct {
