@@ -142,12 +142,16 @@ func TestPlayThroughAPipe(t *testing.T) {
 
 	// It goes on from there, in the other language, on a server that runs already.
 	srv := startServer(t, data, bundledGame())
-	out, errs, code = runProgram(t, "再看看。\n/quit\nnever\n", "play", "--data", data, "--home", data, "--session", folds[0].id, "--locale", "zh-CN")
+	out, errs, code = runProgram(t, "再看看。\n/undo\n/redo\n/again\n/undo\n/undo\n/steer 我敲门。\n/quit\nnever\n", "play", "--data", data, "--home", data, "--session", folds[0].id, "--locale", "zh-CN")
 	if code != 0 || errs != "" || !strings.Contains(out, "第 3 回合") || !strings.Contains(out, "> 再看看。") || strings.Contains(out, "never") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
-	if v := view(t, srv.url, folds[0].id); v.Session.CompletedPlayerTurns != 4 {
-		t.Errorf("%d turns on the running server", v.Session.CompletedPlayerTurns)
+	// Back, forward, another take, twice back, and on from there.
+	if got := strings.Count(out, "【故事现在停在这里】"); got != 4 || !strings.Contains(out, "> 我敲门。") || strings.Contains(out, "没有被接受") {
+		t.Errorf("the story moved %d times:\n%s", got, out)
+	}
+	if v := view(t, srv.url, folds[0].id); v.Session.CompletedPlayerTurns != 3 || len(v.Tree.Turns) != 6 {
+		t.Errorf("%d turns counted on the running server, %d in the tree:\n%s", v.Session.CompletedPlayerTurns, len(v.Tree.Turns), out)
 	}
 	out, errs, code = runProgram(t, "1\n/quit\n", "play", "--server", srv.url, "--locale", "en")
 	if code != 0 || errs != "" {

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 )
@@ -58,5 +59,28 @@ func TestHeadOverHTTP(t *testing.T) {
 	}
 	if status, body := s.call("POST", "/api/actions", `{"requestId":"u3","type":"move_head","sessionId":"`+id+`","payload":{}}`); status != http.StatusBadRequest || body["code"] != "unknown_type" {
 		t.Errorf("a stream of a head that moves: %d %v", status, body)
+	}
+}
+
+// Rule REF api-and-protocol.md §3.2: a client that was away while the head moved starts over, as those do who were there: what it
+// has is no longer a prefix of what is shown.
+func TestResumeAcrossAMovedHead(t *testing.T) {
+	s := open(t, game())
+	id := s.played("zh-CN")
+	s.act(id, "l1", "submit_actions", `{"actions":[{"text":"我去敲钟。"}]}`)
+	c := s.dial(id)
+	c.send(`{"type":"hello"}`)
+	first := c.next()
+	_ = c.ws.Close()
+	if status, body := s.call("POST", "/api/sessions/"+id+"/head", `{}`); status != http.StatusOK {
+		t.Fatalf("undo: %d %v", status, body)
+	}
+	c = s.dial(id)
+	c.send(fmt.Sprintf(`{"type":"hello","lastSeq":%d,"lastId":%q,"incarnation":%q}`, int(first["seq"].(float64)), first["lastId"], first["incarnation"]))
+	if m := c.next(); m["type"] != "system.reset" || m["reason"] != "head-moved" {
+		t.Errorf("instead of a reset: %v", m)
+	}
+	if m := c.next(); m["type"] != "welcome" || m["view"] == nil {
+		t.Errorf("instead of a view: %v", m)
 	}
 }

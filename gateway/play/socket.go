@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -442,6 +443,9 @@ func (c *conn) missed(now projections.State, h hello) (frames []Frame, reason st
 	base, missed, err := c.Node.ReadFrom(c.ctx, c.session, *h.LastSeq, now.Version)
 	if err != nil || base.Version != *h.LastSeq || base.LastID != h.LastID {
 		return nil, "gap"
+	}
+	if slices.ContainsFunc(missed, func(r events.Recorded) bool { return r.Type == "HeadMoved" }) {
+		return nil, "head-moved" // as for those who were there
 	}
 	if frames, err = framesOf(base, missed); err != nil {
 		return nil, "gap"

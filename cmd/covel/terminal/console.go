@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/covel/covel/cmd/covel/client"
+	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/plugins/tools"
 )
 
@@ -221,6 +222,17 @@ func (c *console) command(words string) {
 		c.link.Stop()
 	case "/retry":
 		c.tryAgain()
+	case "/undo", "/again", "/redo":
+		c.turn(name)
+	case "/steer":
+		switch rest = strings.TrimSpace(rest); {
+		case rest == "":
+			c.note(c.texts.steerWhat)
+		case c.idle():
+			c.say(rest)
+		default: // the turn that it is said into ends, not the request
+			c.link.Submit(kernel.Interject, map[string]any{"text": rest})
+		}
 	case "/skip":
 		if q, ok := c.question(); ok {
 			c.skipped[q.InteractionRef] = true
@@ -232,5 +244,22 @@ func (c *console) command(words string) {
 		}
 	default:
 		c.note(fmt.Sprintf(c.texts.unknownCommand, name) + " " + c.texts.helpHint)
+	}
+}
+
+// turn goes back, forward, or tells the newest page anew.
+func (c *console) turn(name string) {
+	ahead := forward(c.tree)
+	switch {
+	case !c.idle():
+		c.note(c.texts.busy)
+	case name == "/undo":
+		c.move("")
+	case name == "/again":
+		c.submit(kernel.Regenerate, map[string]any{})
+	case ahead == "":
+		c.note(c.texts.nothingAhead)
+	default:
+		c.move(ahead)
 	}
 }

@@ -34,6 +34,9 @@ func (g *Game) event(e client.Event) error {
 			return err
 		}
 		g.message(p.Message)
+		g.stood(p.Message)
+	case "tree.changed":
+		return g.grow(e)
 	case "interaction.requested":
 		var p struct{ Interaction play.Interaction }
 		if err := e.Into(&p); err != nil {

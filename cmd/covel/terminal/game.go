@@ -41,6 +41,11 @@ type Game struct {
 	running bool            // a request is being worked on, of whomever
 	outcome outcome         // of the request of ours that ended last
 
+	tree   play.Tree
+	moving map[string]uint64 // moves of ours without an end: the version of the move, 0 before it is accepted
+	viewed uint64            // the version of the view that was adopted last
+	newest string            // the newest committed row on the screen that no player wrote
+
 	execution   string // whose progress is shown
 	n           uint64
 	draft       string // streamed so far
@@ -67,7 +72,7 @@ func (o outcome) ok() bool { return o.committed && o.reason == "" && o.refusal =
 func NewGame(link *client.Link, specs []client.Spec, screen *Screen, locale string, echo bool) *Game {
 	g := &Game{
 		link: link, screen: screen, texts: textsFor(locale), echo: echo, skipped: map[client.InteractionRef]bool{},
-		waiting: map[string]bool{}, typed: map[string]bool{}, printed: map[string]bool{}, changed: map[[2]string]bool{},
+		waiting: map[string]bool{}, moving: map[string]uint64{}, typed: map[string]bool{}, printed: map[string]bool{}, changed: map[[2]string]bool{},
 	}
 	for _, s := range specs {
 		if p, ok := readPanel(s.PluginID, s.Spec); ok {
@@ -153,6 +158,7 @@ func (g *Game) update(u client.Update) {
 	case u.Gone != nil:
 		g.gone = u.Gone
 	}
+	g.moved()
 }
 
 func (g *Game) welcome(w client.Welcome) {
@@ -162,6 +168,7 @@ func (g *Game) welcome(w client.Welcome) {
 	}
 	if w.View != nil {
 		g.adopt(*w.View)
+		g.viewed = w.Seq
 	}
 	g.seq = w.Seq
 	if w.Running != nil {
@@ -173,7 +180,7 @@ func (g *Game) welcome(w client.Welcome) {
 // adopt takes a whole view: at the start, and whenever what was known is void.
 func (g *Game) adopt(v play.View) {
 	first := !g.welcomed
-	g.session, g.data = v.Session, v.PluginData
+	g.session, g.data, g.tree = v.Session, v.PluginData, v.Tree
 	g.open, g.retry, g.running = nil, v.Execution.Retry, v.Execution.State == "running"
 	if first {
 		g.header()
@@ -181,8 +188,11 @@ func (g *Game) adopt(v play.View) {
 			g.printed[m.ID] = true
 		}
 	}
+	g.turnBack(v)
+	g.newest = ""
 	for _, m := range v.Messages {
 		g.message(m)
+		g.stood(m)
 		for _, i := range m.Interactions {
 			if q, ok := readQuestion(i); ok && i.Status == projections.InteractionOpen {
 				g.open = append(g.open, q)
@@ -190,7 +200,7 @@ func (g *Game) adopt(v play.View) {
 		}
 	}
 	for id, accepted := range g.waiting { // ended while nobody looked
-		if accepted && !g.running {
+		if _, move := g.moving[id]; accepted && !g.running && !move {
 			g.ended(id, outcome{committed: v.Execution.State == "completed", reason: v.Execution.Error + v.Execution.AbortReason})
 		}
 	}
@@ -233,6 +243,10 @@ func (g *Game) ack(a client.Ack) {
 			return
 		}
 		g.waiting[a.RequestID] = true
+		if _, move := g.moving[a.RequestID]; move {
+			g.moving[a.RequestID] = a.Version
+			return
+		}
 		if a.Repeat && a.Version <= g.seq && !g.running { // it has ended, and the view has told how
 			g.ended(a.RequestID, outcome{committed: g.retry == nil})
 		}
@@ -262,6 +276,7 @@ func (g *Game) refused(r *client.Refusal) {
 func (g *Game) ended(request string, o outcome) {
 	if _, ours := g.waiting[request]; ours {
 		delete(g.waiting, request)
+		delete(g.moving, request)
 		g.outcome = o
 	}
 }

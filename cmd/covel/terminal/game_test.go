@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/covel/covel/cmd/covel/client"
+	"github.com/covel/covel/events"
 	"github.com/covel/covel/gateway/play"
 	"github.com/covel/covel/projections"
 )
@@ -218,5 +219,163 @@ func TestWhatOthersDo(t *testing.T) {
 	g.update(client.Update{Gone: errGone})
 	if err := g.settle(t.Context()); err == nil {
 		t.Error("a session that is gone settles")
+	}
+}
+
+// newConsole plays on a window; what is typed is handed in.
+func newConsole(t *testing.T, locale string) (*console, *window) {
+	g, w := newGame(t, locale)
+	return &console{Game: g}, w
+}
+
+func (g *Game) only(t *testing.T) string {
+	t.Helper()
+	if len(g.waiting) != 1 {
+		t.Fatalf("%d requests are under way", len(g.waiting))
+	}
+	for id := range g.waiting {
+		return id
+	}
+	return ""
+}
+
+// twoTurns is a view with an opening and one turn on it.
+func twoTurns(seq events.Version, head string) *play.View {
+	v := playingView()
+	v.Messages[0].TurnID = "t0"
+	v.Tree = play.Tree{Head: head, Turns: []play.Turn{{TurnID: "t1", OnPath: head == "t1", Takes: []string{"t1"}}}}
+	if v.Seq = seq; head == "t1" {
+		m := page
+		m.TurnID = "t1"
+		v.Messages = append(v.Messages, play.Message{ID: "p1", TurnID: "t1", Role: "user", Source: "player", Text: "我看看。"}, m)
+	}
+	return v
+}
+
+// A head move brings a new view on the same connection, before or after its acknowledgement: the page that is the newest now
+// is shown, and a page that is gone to again is shown again.
+func TestTakingATurnBackAndGoingForward(t *testing.T) {
+	for name, ackFirst := range map[string]bool{"acknowledged first": true, "the view first": false} {
+		t.Run(name, func(t *testing.T) {
+			c, w := newConsole(t, "zh-CN")
+			c.update(client.Update{Welcome: &client.Welcome{Seq: 9, View: twoTurns(9, "t1")}})
+			at := events.Version(9)
+			goes := func(command, head string) {
+				t.Helper()
+				c.line(command)
+				id := c.only(t)
+				at++
+				c.frame(uint64(at), event("head.moved", id, "", map[string]any{"to": 5}))
+				if ackFirst {
+					c.update(client.Update{Ack: &client.Ack{RequestID: id, Status: client.Accepted, Version: uint64(at)}})
+					if c.idle() {
+						t.Errorf("%s: idle before the view", command)
+					}
+				}
+				c.update(client.Update{Welcome: &client.Welcome{Seq: uint64(at), View: twoTurns(at, head)}})
+				if !ackFirst {
+					if c.idle() {
+						t.Errorf("%s: idle before the acknowledgement", command)
+					}
+					c.update(client.Update{Ack: &client.Ack{RequestID: id, Status: client.Accepted, Version: uint64(at)}})
+				}
+				if !c.idle() || !c.outcome.ok() {
+					t.Errorf("%s: idle %v, %+v", command, c.idle(), c.outcome)
+				}
+			}
+			c.line("/redo")
+			if !c.idle() || !strings.HasSuffix(w.String(), "这里没有撤回过的回合。") {
+				t.Errorf("nothing was taken back:\n%s", w)
+			}
+			goes("/undo", "")
+			if !strings.HasSuffix(w.String(), "【故事现在停在这里】\nA first page.") {
+				t.Errorf("taken back:\n%s", w)
+			}
+			if got := forward(c.tree); got != "t1" {
+				t.Errorf("forward is %q", got)
+			}
+			goes("/redo", "t1")
+			if got := w.String(); !strings.HasSuffix(got, "> 我看看。\n\nThe rain has stopped.\n\n陆青云：“你来了。”") || strings.Count(got, "停在这里") != 1 {
+				t.Errorf("gone forward:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestAMoveThatIsRefused(t *testing.T) {
+	c, w := newConsole(t, "en")
+	c.welcomed5()
+	c.line("/undo")
+	c.update(client.Update{Refusal: &client.Refusal{RequestID: c.only(t), Code: "nothing_to_undo", Message: "there is nothing to undo"}})
+	if !c.idle() || len(c.moving) != 0 || !strings.HasSuffix(w.String(), "Not accepted: there is nothing to undo") {
+		t.Errorf("idle %v, moving %v\n%s", c.idle(), c.moving, w)
+	}
+}
+
+// The newest turn is told anew: the view that comes has a running turn, whose page follows.
+func TestTellingATurnAnew(t *testing.T) {
+	c, w := newConsole(t, "en")
+	c.update(client.Update{Welcome: &client.Welcome{Seq: 9, View: twoTurns(9, "t1")}})
+	c.line("/again")
+	id := c.only(t)
+	v := twoTurns(12, "")
+	v.Execution.State = "running"
+	c.update(client.Update{Ack: &client.Ack{RequestID: id, Status: client.Accepted, Version: 12, ExecutionID: "t2"}})
+	c.update(client.Update{Welcome: &client.Welcome{Seq: 12, View: v, Running: &play.Running{ExecutionID: "t2"}}})
+	if c.idle() {
+		t.Error("idle while it is told")
+	}
+	c.line("/undo") // waits for nothing: it is refused here
+	take := play.Message{ID: "m3", TurnID: "t2", Role: "assistant", Source: "story", Text: "It rains on."}
+	c.frame(16, event("narrative.completed", id, "t2", map[string]any{"message": take}),
+		event("tree.changed", id, "t2", play.Tree{Head: "t2", Turns: []play.Turn{{TurnID: "t1", Takes: []string{"t1", "t2"}}, {TurnID: "t2", OnPath: true, Takes: []string{"t1", "t2"}}}}),
+		event("execution.completed", id, "t2", map[string]any{"committed": true}))
+	if !c.idle() || !c.outcome.ok() || c.tree.Head != "t2" || len(c.tree.Turns) != 2 {
+		t.Errorf("idle %v, %+v, %+v", c.idle(), c.outcome, c.tree)
+	}
+	got := w.String()
+	for _, want := range []string{"[the story now stands here]", "A turn is running; wait for it, or /stop"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, got)
+		}
+	}
+	if !strings.HasSuffix(got, "It rains on.") {
+		t.Errorf("the window shows\n%s", got)
+	}
+}
+
+// A line said into a running turn is no request that the player waits for; where nothing runs it is their next line.
+func TestSteering(t *testing.T) {
+	c, w := newConsole(t, "zh-CN")
+	c.welcomed5()
+	c.line("/steer")
+	if !c.idle() || !strings.HasSuffix(w.String(), "请在 /steer 后面写上要说的话。") {
+		t.Errorf("without words:\n%s", w)
+	}
+	c.frame(7, event("execution.started", "theirs", "t1", nil))
+	c.line("/steer 等等，先听！")
+	if len(c.waiting) != 0 {
+		t.Error("it is waited for")
+	}
+	c.update(client.Update{Refusal: &client.Refusal{RequestID: "x", Code: "interjection_too_late", Message: "这一回合不再听了"}})
+	c.frame(9, event("message.appended", "x", "t1", map[string]any{"message": play.Message{ID: "i1", Role: "user", Source: "player-interjection", Text: "等等，先听！"}}),
+		event("execution.completed", "theirs", "t1", map[string]any{"committed": true}))
+	if !c.idle() || !strings.HasSuffix(w.String(), "没有被接受：这一回合不再听了\n> 等等，先听！") {
+		t.Errorf("idle %v\n%s", c.idle(), w)
+	}
+	c.line("/steer 再走一步")
+	if id := c.only(t); !c.typed[id] {
+		t.Error("it is not the next line")
+	}
+}
+
+// The help names every command that the console knows, in both languages.
+func TestHelpNamesTheCommands(t *testing.T) {
+	for _, texts := range []*texts{&english, &chinese} {
+		for _, name := range []string{"/act", "/retry", "/stop", "/steer", "/undo", "/redo", "/again", "/skip", "/help", "/quit"} {
+			if !strings.Contains(texts.help, "\n  "+name+" ") {
+				t.Errorf("%s is not in %q", name, texts.help)
+			}
+		}
 	}
 }

@@ -20,6 +20,9 @@ type texts struct {
 	lost, back             string
 	gone                   string // reason
 	stopped, nothingRuns   string
+	busy, steerWhat        string
+	nothingAhead           string
+	elsewhere              string // another point of the story is shown
 	notCommitted           string // reason
 	interrupted            string
 	setupFailed            string // reason
@@ -45,7 +48,7 @@ var english = texts{
 	continueOne:  "Or go on where you were:",
 	number:       "Type a number from 1 to %d.",
 	session:      "session %s",
-	help:         "Write what you say or do and press Enter. A number sends that suggestion.\n  /act TEXT   do something instead of saying it\n  /retry      run the last turn again that did not finish\n  /stop       stop the running turn; nothing of it is kept\n  /skip       leave the open question for now\n  /help       this\n  /quit       leave; everything committed is kept",
+	help:         "Write what you say or do and press Enter. A number sends that suggestion.\n  /act TEXT   do something instead of saying it\n  /retry      run the last turn again that did not finish\n  /stop       stop the running turn; nothing of it is kept\n  /steer TEXT say something into the running turn\n  /undo       take the newest turn back\n  /redo       go forward again to the turn that was taken back\n  /again      tell the newest turn anew; the former telling is kept\n  /skip       leave the open question for now\n  /help       this\n  /quit       leave; everything committed is kept",
 	helpHint:     "/help tells what you can type.",
 	prompt:       "> ",
 	working:      "at work",
@@ -56,6 +59,10 @@ var english = texts{
 	gone:         "The session cannot be followed any more: %s",
 	stopped:      "Stopped. Nothing of that turn was kept.",
 	nothingRuns:  "There is no turn to stop.",
+	busy:         "A turn is running; wait for it, or /stop it.",
+	steerWhat:    "Write what to say after /steer.",
+	nothingAhead: "No turn was taken back from here.",
+	elsewhere:    "[the story now stands here]",
 	notCommitted: "The turn did not finish: %s",
 	interrupted:  "The turn was interrupted.",
 	setupFailed:  "The set-up did not finish: %s",
@@ -84,7 +91,7 @@ var chinese = texts{
 	continueOne:  "或者接着玩：",
 	number:       "请输入 1 到 %d 之间的数字。",
 	session:      "会话 %s",
-	help:         "写下你说的话或做的事，按回车发送。输入数字即发送对应的建议。\n  /act 文字   做某事，而不是说出来\n  /retry      重新运行上一个没有完成的回合\n  /stop       停止正在进行的回合，其内容一概不保留\n  /skip       先不回答当前的问题\n  /help       显示这段说明\n  /quit       离开；已提交的内容都会保留",
+	help:         "写下你说的话或做的事，按回车发送。输入数字即发送对应的建议。\n  /act 文字   做某事，而不是说出来\n  /retry      重新运行上一个没有完成的回合\n  /stop       停止正在进行的回合，其内容一概不保留\n  /steer 文字 对正在进行的回合插一句话\n  /undo       撤回最新的回合\n  /redo       重新前进到撤回的回合\n  /again      重讲最新的回合，原来的讲述会保留\n  /skip       先不回答当前的问题\n  /help       显示这段说明\n  /quit       离开；已提交的内容都会保留",
 	helpHint:     "输入 /help 查看可用的命令。",
 	prompt:       "> ",
 	working:      "进行中",
@@ -95,6 +102,10 @@ var chinese = texts{
 	gone:         "无法继续跟随这个会话：%s",
 	stopped:      "已停止，这一回合的内容没有保留。",
 	nothingRuns:  "没有正在进行的回合。",
+	busy:         "有一个回合正在进行，请等它结束，或用 /stop 停止。",
+	steerWhat:    "请在 /steer 后面写上要说的话。",
+	nothingAhead: "这里没有撤回过的回合。",
+	elsewhere:    "【故事现在停在这里】",
 	notCommitted: "这一回合没有完成：%s",
 	interrupted:  "这一回合被中断了。",
 	setupFailed:  "准备工作没有完成：%s",
