@@ -73,7 +73,7 @@ func (l *loader) actionKinds(o *object) {
 			}
 			return ""
 		})
-		if decl.Roles == nil {
+		if len(decl.Roles) == 0 {
 			decl.Roles = []string{"player", "host"}
 		}
 		if s, ok := e.get("fields"); ok {

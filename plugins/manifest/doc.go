@@ -27,6 +27,8 @@
 //	contributes:
 //	  tools: [generate-guide]
 //	  forms: [player-name]
+//	  actionKinds:               # what players may submit beside say, act and command, as <plugin>/bid
+//	    - {name: bid, description: Offers gold., roles: [player, host], text: required, fields: schemas/bid.json}   # text: required (default) | optional | none
 //	  events:
 //	    - {topic: scene.set, description: The scene changes., schema: schemas/scene-set.json, advertise: true}
 //	  data:

@@ -45,6 +45,9 @@ contracts:
 contributes:
   tools: [light-lamp, put-out]
   forms: [oil]
+  actionKinds:
+    - {name: light, description: Lights a lamp.}
+    - {name: trade_oil-1, description: 卖油。, roles: [host], text: none, fields: schemas/state.json}
   events:
     - {topic: lamp.lit, description: A lamp burns., schema: schemas/state.json}
     - {topic: lamp.internal-note, description: Internal., advertise: false}
@@ -186,6 +189,12 @@ func TestLoadReadsEverything(t *testing.T) {
 		Contracts: map[string]json.RawMessage{"lamp-state@1": raw},
 		Contributes: Contributes{
 			Tools: []string{"light-lamp", "put-out"}, Forms: []string{"oil"},
+			// Rule DEC Seats, roles, gathering: a plugin adds kinds of action and names the roles that may use them; players and
+			// hosts may unless it says otherwise.
+			ActionKinds: []ActionKindDecl{
+				{Name: "light", Description: "Lights a lamp.", Roles: []string{"player", "host"}, Text: "required"},
+				{Name: "trade_oil-1", Description: "卖油。", Roles: []string{"host"}, Text: "none", Fields: raw},
+			},
 			Events: []EventDecl{{Topic: "lamp.lit", Description: "A lamp burns.", Advertise: true, Schema: raw}, {Topic: "lamp.internal-note", Description: "Internal."}},
 			Data:   map[string]DataDecl{"lamps": {Version: 2, Description: "The lamps.", Schema: raw, Accepts: []string{"lamps.initial@1"}, SearchText: "name"}},
 			UI:     UIDecl{Right: []json.RawMessage{panel}, Message: []json.RawMessage{panel}},
