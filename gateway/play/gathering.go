@@ -66,6 +66,10 @@ func (s *server) closeGathering(w http.ResponseWriter, r *http.Request) {
 
 // withdraw takes the submission of a seat back.
 func (s *server) withdraw(w http.ResponseWriter, r *http.Request) {
+	if err := s.mayWithdraw(r.Context(), r.PathValue("id"), tokenOf(r), r.PathValue("seat")); err != nil {
+		s.error(w, err)
+		return
+	}
 	s.changeGathering(w, r, kernel.WithdrawSubmission, r.PathValue("seat"))
 }
 

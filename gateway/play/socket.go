@@ -267,7 +267,7 @@ func (c *conn) message(b []byte) {
 		c.greeted, c.token = true, h.Token
 		c.spawn(func() { c.follow(h) })
 	case "stop":
-		if !c.ready(head.RequestID) {
+		if !c.ready(head.RequestID) || !c.may(head.RequestID, c.mayPlay(c.ctx, c.session, c.token)) {
 			return
 		}
 		a, err := c.Node.Stop(c.ctx, c.session)
@@ -278,16 +278,16 @@ func (c *conn) message(b []byte) {
 			c.refuse(head.RequestID, c.problem(err), nil)
 		}
 	case "resume_plugin":
-		if c.ready(head.RequestID) {
+		if c.ready(head.RequestID) && c.may(head.RequestID, c.mayPlay(c.ctx, c.session, c.token)) {
 			a, err := c.Node.ResumePlugin(c.ctx, c.session, head.PluginID)
 			c.acknowledge(head.RequestID, a, err)
 		}
 	case "close_gathering":
-		if c.ready(head.RequestID) {
+		if c.ready(head.RequestID) && c.may(head.RequestID, c.mayOwn(c.ctx, c.session, c.token)) {
 			c.gather(head.RequestID, kernel.CloseGathering, "")
 		}
 	case "withdraw_submission":
-		if c.ready(head.RequestID) {
+		if c.ready(head.RequestID) && c.may(head.RequestID, c.mayWithdraw(c.ctx, c.session, c.token, head.SeatID)) {
 			c.gather(head.RequestID, kernel.WithdrawSubmission, head.SeatID)
 		}
 	default:
@@ -303,6 +303,14 @@ func (c *conn) ready(requestID string) bool {
 		c.refuse(requestID, problem("hello_required", "say hello first"), nil)
 	}
 	return c.greeted
+}
+
+// may answers with what stands against a message, if anything does.
+func (c *conn) may(requestID string, err error) bool {
+	if err != nil {
+		c.refuse(requestID, c.problem(err), nil)
+	}
+	return err == nil
 }
 
 func (c *conn) submit(b []byte, requestID string) {

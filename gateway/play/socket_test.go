@@ -78,15 +78,16 @@ func TestConflictBringsTheNewerFrames(t *testing.T) {
 	seq := a.next()["seq"].(float64)
 	b.next()
 	a.send(fmt.Sprintf(`{"type":"submit_actions","requestId":"a1","base":%d,"payload":{"actions":[{"text":"I go."}]}}`, int(seq)))
-	a.until(holdsEvent("execution.completed"))
-	b.send(fmt.Sprintf(`{"type":"submit_actions","requestId":"b1","base":%d,"payload":{"actions":[{"text":"I stay."}]}}`, int(seq)))
 	var seen []any
-	m := b.until(func(m map[string]any) bool {
+	collect := func(m map[string]any) bool {
 		if m["type"] == "frame" {
 			seen = append(seen, m)
 		}
-		return m["type"] == "error"
-	})
+		return holdsEvent("execution.completed")(m)
+	}
+	b.until(collect)
+	b.send(fmt.Sprintf(`{"type":"submit_actions","requestId":"b1","base":%d,"payload":{"actions":[{"text":"I stay."}]}}`, int(seq)))
+	m := b.until(func(m map[string]any) bool { return m["type"] == "error" })
 	if m["code"] != "conflict" || !reflect.DeepEqual(m["frames"], seen) {
 		t.Errorf("conflict brings %d frames, the socket showed %d", len(m["frames"].([]any)), len(seen))
 	}
