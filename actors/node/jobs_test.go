@@ -73,6 +73,7 @@ func status(p *nodetest.Player, id, want string) projections.Job {
 	return j
 }
 
+// Rule TP:179: what runs in the background counts no turn.
 // Rule TP:230: a manual run of a background runtime is queued, and runs beside the player's turns; Rule TP:232: what it
 // writes and its end are one commit; Rule TP:239: it appends no message and counts no turn.
 func TestAManualRunInTheBackground(t *testing.T) {

@@ -247,6 +247,8 @@ func TestTextSurvivesAnyCut(t *testing.T) {
 	}
 }
 
+// Rule TP:193: record, proposals and clock of an execution are one append. Rule TP:158: set-up and opening are two, of one request.
+//
 // A turn is committed in one append, and only then is it told as committed; the set-up ends without an event of its own.
 func TestOneAppendPerCommit(t *testing.T) {
 	store := memory.New(memory.Options{})

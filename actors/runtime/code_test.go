@@ -163,6 +163,7 @@ func kinds(r turn.Result) (out []string) {
 
 var ok = sdk.Result{Outcome: sdk.Success}
 
+// Rule TP:180: a called run has the origin recursive.
 // Rule REF:plugins.md §11: recursiveCall runs another runtime of the package; its result stands below the caller's.
 // Rule TP:648: what a called run left is seen by its caller and by later calls; what the caller staged is not seen by them.
 func TestRecursiveCall(t *testing.T) {

@@ -113,6 +113,10 @@ func TestLoopbackOnly(t *testing.T) {
 	}
 }
 
+// Rule TP:157: no event tells of the change of phase; phase, count and set-up states are read from the session. Rule TP:89, 97: it
+// has these clock fields and no others. Rule TP:158: the submission that ends the set-up brings the opening in the same stream.
+// Rule TP:211: execution.completed says last whether it was committed.
+//
 // A whole session over HTTP: the events of each request, in order, and one execution.completed at the end.
 func TestASessionOverSSE(t *testing.T) {
 	s := open(t, game())
@@ -142,8 +146,20 @@ func TestASessionOverSSE(t *testing.T) {
 		t.Errorf("line: %s", line)
 	}
 	_, session := s.call("GET", "/api/sessions/"+id, "")
-	if session["phase"] != "playing" || session["completedPlayerTurns"] != 1.0 {
+	if session["status"] != "active" || session["phase"] != "playing" || session["completedPlayerTurns"] != 1.0 {
 		t.Errorf("session: %v", session)
+	}
+	setup, _ := session["setupRuntimes"].(map[string]any)
+	if su, _ := setup["char-creator/player-init"].(map[string]any); su["status"] != "done" {
+		t.Errorf("set-up: %v", setup)
+	}
+	for key := range session {
+		if lower := strings.ToLower(key); key != "completedPlayerTurns" && (strings.Contains(lower, "turn") || strings.Contains(lower, "clock") || strings.Contains(lower, "pregame")) {
+			t.Errorf("the session has another clock field, %s", key)
+		}
+	}
+	if end := form[len(form)-1]; end["payload"].(map[string]any)["committed"] != true {
+		t.Errorf("the end says %v", end)
 	}
 	again := s.act(id, "r3", "submit_actions", `{"actions":[{"text":"我去码头。"}]}`)
 	if got := types(again); !strings.HasSuffix(got, "execution.completed") || s.version(id) == 0 {

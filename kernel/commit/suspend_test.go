@@ -265,6 +265,26 @@ func TestSuspendedSetup(t *testing.T) {
 	expect(t, "done", got, "resolved last=true | setup ask done try 2 of 2 completed | phase playing | ledger ask 1@0 | committed e2 opening")
 }
 
+// Rule TP:214: what a suspended run has read decides at its own commit; the saved item keeps no trace of it, and its resume
+// depends on no run of before.
+func TestASavedItemNamesNoProducer(t *testing.T) {
+	s := playing(t)
+	out := Plan(in(s, ran("maker", note("制", "1")), teller(), reading(needing(waits(ran("oracle", note("签", "2"))), []string{"maker"}), "run-maker")))
+	saved := 0
+	for _, f := range out.Facts {
+		if m, ok := f.Message.(*eventsv1.SuspensionSaved); ok {
+			saved++
+			if text := m.String(); strings.Contains(text, "maker") {
+				t.Errorf("the item says %s", text)
+			}
+		}
+	}
+	expect(t, "items", saved, 1)
+	s = activate(apply(t, s, "e1", out))
+	s = resuming(t, s, "e2", only(t, s).ID)
+	expect(t, "resume", brief(Plan(in(s, ran("oracle", note("签", "2"))))), "data oracle n/签=2 r1 | resolved last=true | count turn-1 1 | ledger oracle 1@1 | committed e2")
+}
+
 // Rule TP:214: a continuation that depends on a dropped producer is discarded at the source commit; its turn ends at once.
 func TestAContinuationOfADroppedProducerIsDiscarded(t *testing.T) {
 	s := playing(t)

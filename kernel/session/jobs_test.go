@@ -272,6 +272,7 @@ func TestAJobThatTakesTooLong(t *testing.T) {
 	}
 }
 
+// Rule TP:199: the work of a job does not join the turn that is running: its commit waits for its own place in the session.
 // Rule TP:369: the wait for the commit is not counted, however long a turn takes.
 func TestTheWaitForTheCommitIsNotCounted(t *testing.T) {
 	s := playing(t, extract(false))

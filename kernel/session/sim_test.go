@@ -54,8 +54,9 @@ type sim struct {
 	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
 	wakeAt    time.Time
 
-	advanceLimit uint32      // of the host
-	latch        latch.Latch // in the memory of the node
+	advanceLimit uint32                  // of the host
+	onSave       func(projections.State) // told of every snapshot; nil: nobody looks
+	latch        latch.Latch             // in the memory of the node
 	paused       []PluginPaused
 	installed    *Installed // told with every settling; nil: nobody looks
 }
@@ -200,7 +201,11 @@ func (s *sim) do(effects []Effect) {
 			s.reset++
 		case Refold:
 			s.inbox = append(s.inbox, Recovered{State: s.fold()})
-		case Publish, SaveSnapshot, Passivate:
+		case SaveSnapshot:
+			if s.onSave != nil {
+				s.onSave(e.State)
+			}
+		case Publish, Passivate:
 		}
 	}
 }
