@@ -112,3 +112,27 @@ func TestTableEvents(t *testing.T) {
 	req, ok := begin(t).in("e2", two).state().Session.FindRequest("seat-2", "r2")
 	expect(t, "the second request", fmt.Sprintln(ok, req.ExecutionID, req.BodyHash), "true e2 bb\n")
 }
+
+// Rule TP:409: the notice stays until a later player's or continuation execution commits; one that does not commit, and a
+// retry, leave it.
+func TestNoticeOfOperationsStaysUntilTheNextCommit(t *testing.T) {
+	failed := func(execution string) proto.Message {
+		return &eventsv1.ExecutionCommitted{ExecutionId: execution, Operations: []*eventsv1.OperationOutcome{
+			{Id: "op-1", Summary: "龙胆入册", Status: projections.OperationFailed}, {Id: "op-2", Summary: "x", Status: projections.OperationApplied},
+		}}
+	}
+	s := begin(t).in("e1", playing("e1", nil), failed("e1"))
+	told := func() (out []string) {
+		for _, o := range s.state().Session.NotApplied {
+			out = append(out, o.Summary)
+		}
+		return out
+	}
+	expect(t, "after the turn", told(), []string{"龙胆入册"})
+	s.in("e2", playing("e2", nil), &eventsv1.ExecutionFailed{ExecutionId: "e2"})
+	expect(t, "after one that did not commit", told(), []string{"龙胆入册"})
+	s.in("e3", playing("e3", func(m *eventsv1.ExecutionStarted) { m.Origin, m.SourceTurnId = "manual", "e1" }), committed("e3"))
+	expect(t, "after a retry", told(), []string{"龙胆入册"})
+	s.in("e4", playing("e4", func(m *eventsv1.ExecutionStarted) { m.Origin = "continuation" }), committed("e4"))
+	expect(t, "after a continuation", told(), []string(nil))
+}

@@ -11,7 +11,7 @@ import (
 
 const form = `{"type":"form","interactionId":"谁","fields":[{"type":"text","name":"n","label":"名字 <b>"}]}`
 
-// Each type of proposal, accepted. The event holds the result.
+// Rule TP:311: each type of proposal has its payload and becomes its event, which holds the result.
 func TestProposals(t *testing.T) {
 	for _, c := range []struct {
 		name string
