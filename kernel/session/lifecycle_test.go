@@ -142,15 +142,22 @@ func TestOriginsOfExecutions(t *testing.T) {
 
 // Rule TP:210: a snapshot is taken when everything of an execution is committed: it holds no open one, and is what the events up
 // to its version say.
+//
+// However the turns fall, each stretch of SnapshotEvery versions has one by the end of the execution that enters it.
 func TestWhenASnapshotIsTaken(t *testing.T) {
 	s := playing(t, extract(false))
 	var saved []projections.State
 	s.onSave = func(st projections.State) { saved = append(saved, st) }
-	for i := range 40 {
+	s.jobResult = remembered
+	var last events.Version
+	for i := range 60 {
 		s.say(fmt.Sprint("l", i), "我往前走。")
-	}
-	if len(saved) == 0 {
-		t.Fatalf("none in %d events", len(s.log))
+		if len(saved) > 0 {
+			last = saved[len(saved)-1].Version
+		}
+		if h := s.state.Hot; h.Session.Open == nil && uint64(last)/SnapshotEvery != uint64(h.Version)/SnapshotEvery {
+			t.Fatalf("version %d, and the newest is of %d", h.Version, last)
+		}
 	}
 	for _, st := range saved {
 		var again projections.State

@@ -58,8 +58,9 @@ type State struct {
 	// Stop is why the live execution must not commit: AbortPlayer, AbortShutdown, AbortEnded; "" lets it.
 	Stop string
 
-	InFlight *Append // the one append that is under way
-	resume   Phase   // where an uncertain append came from
+	InFlight *Append        // the one append that is under way
+	saved    events.Version // up to where snapshots have been thought of
+	resume   Phase          // where an uncertain append came from
 
 	// Jobs are the background jobs that are claimed, run or wait for their commit here, by id; never written in place.
 	Jobs        map[string]LiveJob

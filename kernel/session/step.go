@@ -170,7 +170,7 @@ func (s *step) recovered(in Recovered) {
 	if s.Hot.Version > 0 && s.Hot.Version != in.State.Version && !s.told { // another wrote while the log was read
 		s.do(Reset{"wrong-version"})
 	}
-	s.Hot, s.told = in.State, false
+	s.Hot, s.told, s.saved = in.State, false, in.State.Version
 	if s.draining { // what an append gave back is not begun any more
 		s.dismiss(gone)
 	}
@@ -211,7 +211,6 @@ func (s *step) appended(in AppendDone) {
 	if s.Phase == Uncertain {
 		s.Phase = s.resume
 	}
-	before := s.Hot.Version
 	recorded := make([]events.Recorded, len(done.Events))
 	for i, ev := range done.Events {
 		r := events.Recorded{
@@ -229,7 +228,8 @@ func (s *step) appended(in AppendDone) {
 	if slices.ContainsFunc(recorded, func(r events.Recorded) bool { return r.Type == "HeadMoved" }) {
 		s.do(Reset{"head-moved"}) // what followers have is not what is shown any more
 	}
-	if uint64(before)/SnapshotEvery != uint64(s.Hot.Version)/SnapshotEvery && s.Hot.Session.Open == nil {
+	if uint64(s.saved)/SnapshotEvery != uint64(s.Hot.Version)/SnapshotEvery && s.Hot.Session.Open == nil {
+		s.saved = s.Hot.Version
 		s.do(SaveSnapshot{s.Hot})
 	}
 	switch done.Kind {

@@ -75,6 +75,8 @@ func run(t *testing.T, c Call) CallResult {
 	return r
 }
 
+// Rule TP:167: a host that has no clock of turns leaves the number out, and a tool runs all the same.
+//
 // seed: tools.txt, "A minimal plugin you can copy", "What happens at runtime".
 func TestRunEcho(t *testing.T) {
 	echoTool := tool(t, sdk.Tool{}, echo)
