@@ -260,6 +260,15 @@ func TestInterjectionsOutsideOfATurn(t *testing.T) {
 			t.Errorf("the row of a turn that was stopped: %+v", m)
 		}
 	}
+	// A turn that is being stopped gives its lines back: to their senders it is the stop that ended them.
+	s = running(t)
+	stopped := s.interject("i1", "座-2", "等等！")
+	s.feed(StopTurn{902})
+	s.feed(InterjectionRefused{ExecutionID: s.state.Execution, ID: s.told[0].ID})
+	if s.last(stopped) != CodeUnheard {
+		t.Errorf("given back by a turn that stops: %s", s.last(stopped))
+	}
+	s.run()
 	s = running(t)
 	if got := s.last(s.interject("i1", "gallery", "好！")); got != "invalid_action" {
 		t.Errorf("a spectator: %s", got)

@@ -80,7 +80,11 @@ func (s *step) unheard(in InterjectionRefused) {
 	if i < 0 || in.ExecutionID != s.Execution {
 		return
 	}
-	s.refuse(s.Said[i].Command, CodeTooLate, "this turn hears no more; send it as your next line")
+	if s.Stop != "" {
+		s.refuse(s.Said[i].Command, CodeUnheard, unheardText)
+	} else {
+		s.refuse(s.Said[i].Command, CodeTooLate, "this turn hears no more; send it as your next line")
+	}
 	s.Said = slices.Delete(slices.Clone(s.Said), i, i+1)
 }
 
@@ -89,6 +93,8 @@ const (
 	CodeTooLate = "interjection_too_late"
 	CodeUnheard = "interjection_lost"
 )
+
+const unheardText = "the turn ended without your line; send it again"
 
 // saidLines are the lines that a commit may find in the conversations of its runs.
 func (s *step) saidLines() []commit.Said {
@@ -107,7 +113,7 @@ func (s *step) tellHeard(execution string) {
 			s.reply(x.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: execution})
 			continue
 		}
-		s.refuse(x.Command, CodeUnheard, "the turn ended without your line; send it again")
+		s.refuse(x.Command, CodeUnheard, unheardText)
 	}
 	s.Said = nil
 }
