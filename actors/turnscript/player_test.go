@@ -2,6 +2,8 @@ package turnscript
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -66,6 +68,25 @@ func init() {
 	}
 	acts = map[string]func(*stage, kernel.Command, string){
 		"say": speak("say"), "act": speak("act"), "command": speak("command"),
+		"use": func(st *stage, cmd kernel.Command, rest string) { // a plugin's kind of action: text, or fields as JSON
+			kind, what, _ := strings.Cut(rest, " ")
+			a := projections.Action{Kind: kind, Text: what}
+			if strings.HasPrefix(what, "{") {
+				a.Text, a.Fields = "", st.json(what)
+			}
+			cmd.Type, cmd.Actions = kernel.SubmitActions, []projections.Action{a}
+			st.send(cmd)
+		},
+		"interject": func(st *stage, cmd kernel.Command, rest string) {
+			cmd.Type, cmd.Actions = kernel.Interject, []projections.Action{{Kind: "say", Text: rest}}
+			st.send(cmd)
+		},
+		"seat": changeSeat,
+		"settings": func(st *stage, _ kernel.Command, rest string) {
+			var c kernel.SettingsChange
+			st.into(rest, &c)
+			st.answer(st.node().ChangeSettings(context.Background(), sessionID, c))
+		},
 		"answer": answerForm,
 		"stop": func(st *stage, _ kernel.Command, _ string) {
 			st.answer(st.node().Stop(context.Background(), sessionID))
@@ -184,6 +205,36 @@ func (st *stage) json(text string) projections.RawJSON {
 		st.fail("%s is no JSON", text)
 	}
 	return projections.RawJSON(text)
+}
+
+// into reads JSON whose names are those of the fields; one that does not exist is a mistake of the script.
+func (st *stage) into(text string, v any) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		st.fail("%s: %v", text, err)
+	}
+}
+
+// changeSeat is what an owner, or somebody with an invite, does at the table: "seat OP SEAT JSON". The script knows no invites
+// and tokens: those of a seat are made of its name.
+func changeSeat(st *stage, _ kernel.Command, rest string) {
+	op, rest, _ := strings.Cut(rest, " ")
+	seat, edit, _ := strings.Cut(rest, " ")
+	ops := []kernel.SeatOp{kernel.SeatAdd, kernel.SeatEdited, kernel.SeatInvite, kernel.SeatFree, kernel.SeatRemove, kernel.SeatTake}
+	c := kernel.SeatChange{Op: kernel.SeatOp(op), SeatID: seat, Invite: hashed("invite " + seat), Token: hashed("token " + seat)}
+	if !slices.Contains(ops, c.Op) || seat == "" {
+		st.fail("write player seat add|edit|invite|free|remove|take SEAT [JSON]")
+	}
+	if edit != "" {
+		st.into(edit, &c.Edit)
+	}
+	st.answer(st.node().ChangeSeat(context.Background(), sessionID, c))
+}
+
+func hashed(text string) string {
+	h := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(h[:])
 }
 
 func answerForm(st *stage, cmd kernel.Command, rest string) {

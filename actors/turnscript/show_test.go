@@ -94,7 +94,11 @@ func showSession(st *stage, _ string) {
 
 func showStory(st *stage, _ string) {
 	for _, m := range st.state().History.Tail(1000) {
-		st.story.note("%s: %s", m.Role, oneLine(m.Shown()))
+		from := ""
+		if m.SourceTurnID != "" && m.SourceTurnID != m.TurnID {
+			from = " (to the page of " + m.SourceTurnID + ")"
+		}
+		st.story.note("%s: %s%s", m.Role, oneLine(m.Shown()), from)
 	}
 }
 

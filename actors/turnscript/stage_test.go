@@ -3,6 +3,7 @@ package turnscript
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -314,7 +315,11 @@ func (st *stage) send(cmd kernel.Command) {
 		st.asked++
 		cmd.RequestID = fmt.Sprint("r-", st.asked)
 	}
-	cmd.BodyHash = cmp.Or(cmd.BodyHash, "00")
+	if cmd.BodyHash == "" { // of what is asked for, as the gateway makes it
+		body, err := json.Marshal([]any{cmd.Type, cmd.SeatID, cmd.Actions, cmd.TurnID, cmd.MessageID, cmd.Text, cmd.Targets, cmd.SourceTurnID, cmd.SuspensionID, cmd.Answer})
+		st.must(err)
+		cmd.BodyHash = hashed(string(body))
+	}
 	st.last = &cmd
 	answer := st.heard(st.story.answerer())
 	if err := st.node().Submit(context.Background(), sessionID, cmd, answer); err != nil {

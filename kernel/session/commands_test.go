@@ -203,7 +203,7 @@ func TestInterjections(t *testing.T) {
 	again := s.interject("i1", "seat-1", "小声点。")
 	s.token++
 	s.feed(Submit{Command{RequestID: "i1", BodyHash: "bb", Type: Interject, SeatID: "seat-1", ExecutionID: "x", Tokens: []uint64{s.token}, Actions: []projections.Action{{Text: "别的"}}}})
-	// Rule DESIGN §10: a repeated requestId gets the first outcome, another body an error.
+	// Rule DESIGN §9: a repeated requestId gets the first outcome, another body an error.
 	if s.last(s.token) != "request_id_conflict" || len(s.told) != 3 {
 		t.Errorf("another body: %s, told %d", s.last(s.token), len(s.told))
 	}
