@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,7 +21,7 @@ func (p *painter) source() registry.Source {
 	manifest := "---\ntype: function\nfunction: { handler: paint }\n"
 	return registry.Bundled("painter", sdk.Package{
 		FS: fstest.MapFS{
-			"PLUGIN.md":                  {Data: []byte("---\nid: painter\nkind: core\nversion: 1.0.0\ndescription: Paints.\nprovides: [brush@1]\ncontracts: { brush@1: { schema: any.json } }\ncontributes:\n  actionKinds:\n    - { name: pose, description: 摆姿势。, text: optional, fields: pose.json }\n---\n")},
+			"PLUGIN.md":                  {Data: []byte("---\nid: painter\nkind: core\nversion: 1.0.0\ndescription: Paints.\nprovides: [brush@1]\ncontracts: { brush@1: { schema: any.json } }\ncontributes:\n  actionKinds:\n    - { name: pose, description: 摆姿势。, roles: [player], text: optional, fields: pose.json }\n---\n")},
 			"pose.json":                  {Data: []byte(`{"type":"object","required":["steps"],"properties":{"steps":{"type":"integer"}},"additionalProperties":false}`)},
 			"any.json":                   {Data: []byte(`{"type":"object"}`)},
 			"sketch.json":                {Data: []byte(`{"type":"object","required":["of"],"properties":{"of":{"type":"string"}}}`)},
@@ -28,9 +29,25 @@ func (p *painter) source() registry.Source {
 			"runtimes/sketch/RUNTIME.md": {Data: []byte(manifest + "description: Draws.\nschedule: { trigger: manual }\nio: { payloadSchema: sketch.json }\n---\n")},
 			"runtimes/fresco/RUNTIME.md": {Data: []byte(manifest + "description: Draws long.\nschedule: { trigger: manual, background: true }\n---\n")},
 			"runtimes/secret/RUNTIME.md": {Data: []byte(manifest + "description: Draws in secret.\nschedule: { trigger: manual }\nio: { concealed: true }\n---\n")},
+			"runtimes/watch/RUNTIME.md":  {Data: []byte("---\ntype: function\nfunction: { handler: watch }\ndescription: Watches who poses.\nschedule: { stage: post-turn }\n---\n")},
 			"runtimes/brush/RUNTIME.md":  {Data: []byte("---\ntype: agent\ndescription: Helps.\nschedule: { subagentOnly: true }\nio: { output: { contract: brush@1 } }\n---\nHelp.\n")},
 		},
 		Register: func(c *sdk.Covel) {
+			c.RegisterHandler("watch", func(_ context.Context, rt *sdk.Runtime) (sdk.Result, error) {
+				if len(rt.PlayerActions) == 0 || rt.PlayerActions[0].Kind != "painter/pose" {
+					return sdk.Result{Outcome: sdk.Success}, nil
+				}
+				out := sdk.Result{Outcome: sdk.Success}
+				if rt.PlayerActions[0].Interaction == nil {
+					out.Effects.Interactions = []map[string]any{{
+						"type": "form", "interactionId": "再来", "title": "多久？", "submitLabel": "好", "narrativeTemplate": "我站{{n}}步。", "actionKind": "painter/pose",
+						"fields": []any{map[string]any{"type": "number", "name": "n", "label": "数"}},
+					}}
+				}
+				by, _ := sdk.ActingCharacterOf(rt.PlayerActions, rt.World.Characters, rt.World.Seats)
+				primary, _ := sdk.ActingCharacterOf(nil, rt.World.Characters, rt.World.Seats)
+				return out, rt.PluginData.Set("poses", "last", map[string]any{"action": rt.PlayerActions[0], "by": by.Name, "primary": primary.Name, "seats": len(rt.World.Seats)})
+			})
 			c.RegisterHandler("paint", func(_ context.Context, rt *sdk.Runtime) (sdk.Result, error) {
 				if p.dry.Load() {
 					return sdk.Result{Outcome: sdk.Failed, Error: "墨水用完了"}, nil
@@ -219,14 +236,22 @@ func eventIn(frame map[string]any, typ string) map[string]any {
 func TestAPluginsKindOverHTTP(t *testing.T) {
 	s := open(t, game(), (&painter{}).source())
 	a := asked{site: s, id: s.played("zh-CN")}
+	asks := 0
 	say := func(action string) (int, map[string]any) {
-		return s.call("POST", "/api/actions", `{"requestId":"k1","type":"submit_actions","sessionId":"`+a.id+`","payload":{"actions":[`+action+`]}}`)
+		asks++
+		return s.call("POST", "/api/actions", `{"requestId":"k`+strconv.Itoa(asks)+`","type":"submit_actions","sessionId":"`+a.id+`","payload":{"actions":[`+action+`]}}`)
 	}
-	// Rule TP:471: the session has the kind, and the fields follow its rules.
+	added := a.want("POST", "/seats", `{"name":"主持","role":"host","control":"human"}`, http.StatusCreated, "")
+	host := added["seat"].(map[string]any)["id"].(string)
+	if added["invite"] != nil {
+		t.Errorf("an invite to a seat that is not open: %v", added)
+	}
+	// Rule TP:471: the session has the kind, the seat's role may use it, and the fields follow its rules.
 	for action, field := range map[string]string{
-		`{"kind":"painter/sing","text":"啦"}`:             "actions[0].kind",
-		`{"kind":"painter/pose"}`:                        "actions[0].fields",
-		`{"kind":"painter/pose","fields":{"steps":"三"}}`: "actions[0].fields.steps",
+		`{"kind":"painter/sing","text":"啦"}`:                                   "actions[0].kind",
+		`{"kind":"painter/pose"}`:                                              "actions[0].fields",
+		`{"kind":"painter/pose","fields":{"steps":"三"}}`:                       "actions[0].fields.steps",
+		`{"kind":"painter/pose","fields":{"steps":3},"seatId":"` + host + `"}`: "actions[0].kind",
 	} {
 		if status, reply := say(action); status != 400 || reply["code"] != "invalid_action" || !strings.HasPrefix(fields(reply), field) {
 			t.Errorf("%s: %d %v", action, status, reply)
@@ -234,6 +259,43 @@ func TestAPluginsKindOverHTTP(t *testing.T) {
 	}
 	if status, reply := say(`{"kind":"painter/pose","text":"我站好。","fields":{"steps":3}}`); status != 200 {
 		t.Fatalf("a pose: %d %v", status, reply)
+	}
+	view := a.want("GET", "/view", "", 200, "")
+	// Rule TP:474: function runtimes read the actions from ctx.playerActions; Rule EP:80–81: the world they see has the
+	// session's seats, by which the acting character is found.
+	pose, _ := json.Marshal(view["pluginData"].(map[string]any)["painter"].(map[string]any)["poses"].(map[string]any)["last"])
+	for _, part := range []string{`"kind":"painter/pose"`, `"text":"我站好。"`, `"steps":3`, `"source":"player"`, `"seatId":"seat-1"`, `"by":"陆青云"`, `"primary":"陆青云"`, `"seats":2`} {
+		if !strings.Contains(string(pose), part) {
+			t.Errorf("%s is not in %s", part, pose)
+		}
+	}
+	// Rule TL:302: an answer is refused as another kind than its form's, and from a seat whose role may not use that kind.
+	var question map[string]any
+	for _, x := range view["messages"].([]any) {
+		list, _ := x.(map[string]any)["interactions"].([]any)
+		for _, q := range list {
+			if q := q.(map[string]any); q["interactionId"] == "再来" {
+				question = q
+			}
+		}
+	}
+	reference, _ := json.Marshal(map[string]any{"turnId": question["turnId"], "interactionId": "再来", "type": "form"})
+	reply := func(more string) string {
+		return `{"interaction":` + string(reference) + `,"fields":{"n":"7"}` + more + `}`
+	}
+	for _, more := range []string{`,"kind":"say"`, `,"kind":"act"`, `,"seatId":"` + host + `"`} {
+		before := s.version(a.id)
+		if status, body := say(reply(more)); status != 400 || body["code"] != "invalid_action" || s.version(a.id) != before {
+			t.Errorf("answered with %s: %d %v", more, status, body)
+		}
+	}
+	if status, body := say(reply("")); status != 200 {
+		t.Fatalf("the answer: %d %v", status, body)
+	}
+	// Rule TP:472: an answer is filled in with its narrative text, and with the kind of its form.
+	pose, _ = json.Marshal(a.want("GET", "/view", "", 200, "")["pluginData"])
+	if !strings.Contains(string(pose), "我站7步。") || !strings.Contains(string(pose), `"kind":"painter/pose"`) {
+		t.Errorf("the answer as the plugin reads it: %s", pose)
 	}
 	// Rule TP:473: the model reads an action of a plugin's kind with the name of who acts and of the kind.
 	p := s.node.Join(a.id)
