@@ -6,13 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/allowance"
 	kernel "github.com/covel/covel/kernel/session"
-	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// allow starts the node anew with other allowances, or lowers those of the session, in the log: no command sets them yet.
+// allow starts the node anew with other allowances, or lowers those of the session.
 func allow(st *stage, l line) {
 	words, session := strings.CutPrefix(l.rest, "session ")
 	var limits allowance.Limits
@@ -31,23 +29,16 @@ func allow(st *stage, l line) {
 	if words == "" {
 		st.badly()
 	}
-	st.leave(st.name)
 	if session {
-		st.lower(limits)
-	} else {
-		st.allowed = limits
+		n := func(v int) *uint32 { u := uint32(v); return &u }
+		ms := uint64(limits.Duration.Milliseconds())
+		st.answer(st.node().ChangeSettings(context.Background(), sessionID, kernel.SettingsChange{
+			ModelCalls: n(limits.ModelCalls), ToolCalls: n(limits.ToolCalls), Subagents: n(limits.Subagents), DurationMs: &ms,
+		}))
+		return
 	}
+	st.leave(st.name)
+	st.allowed = limits
 	st.open(st.name)
-}
-
-func (st *stage) lower(l allowance.Limits) {
-	stream := kernel.StreamOf(sessionID)
-	at, err := st.disk.StreamVersion(context.Background(), stream)
-	st.must(err)
-	ev, err := events.Encode(events.NewID(stream, "settings", int(at), 0), nil, &eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Allowances: &eventsv1.Allowances{
-		ModelCalls: uint32(l.ModelCalls), ToolCalls: uint32(l.ToolCalls), Subagents: uint32(l.Subagents), DurationMs: uint64(l.Duration.Milliseconds()),
-	}}})
-	st.must(err)
-	_, err = st.disk.Append(context.Background(), stream, at, []events.Event{ev})
-	st.must(err)
+	_ = st.state() // the session is there before the next command comes
 }
