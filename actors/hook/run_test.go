@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,18 +255,18 @@ func TestWhatAHandlerGets(t *testing.T) {
 // Rule REF:plugins.md §13: cancellation aborts hooks in flight; what they say then is nobody's fault.
 func TestAStopEndsTheHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int32 // a hook that is cut off may still be at work
 		b := set(t, []string{"a", "b"}, map[string]func(*sdk.Covel){
 			"a": func(c *sdk.Covel) {
 				sdk.On(c, sdk.OnPreRuntime, func(ctx context.Context, _ *sdk.HookContext, _ sdk.RuntimeStarting) (sdk.HookResult[sdk.Nothing], error) {
-					asked++
+					asked.Add(1)
 					<-ctx.Done()
 					return sdk.HookResult[sdk.Nothing]{}, ctx.Err()
 				}, sdk.HookOptions[sdk.RuntimeStarting]{})
 			},
 			"b": func(c *sdk.Covel) {
 				sdk.On(c, sdk.OnPreRuntime, func(context.Context, *sdk.HookContext, sdk.RuntimeStarting) (sdk.HookResult[sdk.Nothing], error) {
-					asked++
+					asked.Add(1)
 					return sdk.HookResult[sdk.Nothing]{}, nil
 				}, sdk.HookOptions[sdk.RuntimeStarting]{})
 			},
@@ -274,8 +275,8 @@ func TestAStopEndsTheHooks(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
 		_, o := Run(ctx, b.Set, sdk.OnPreRuntime, trace.Scope{}, sdk.RuntimeStarting{})
-		if time.Since(began) != time.Second || o.Aborted || asked != 1 || len(b.Health()) != 0 {
-			t.Errorf("%+v after %s, %d asked, health %v", o, time.Since(began), asked, b.Health())
+		if time.Since(began) != time.Second || o.Aborted || asked.Load() != 1 || len(b.Health()) != 0 {
+			t.Errorf("%+v after %s, %d asked, health %v", o, time.Since(began), asked.Load(), b.Health())
 		}
 		b.w.Close()
 	})

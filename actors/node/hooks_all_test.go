@@ -19,7 +19,7 @@ import (
 type narrow struct{ model.Provider }
 
 func (narrow) Capacity(string) model.Capacity {
-	return model.Capacity{ContextWindow: 16_000, MaxOutputTokens: 2_000}
+	return model.Capacity{ContextWindow: 24_000, MaxOutputTokens: 2_000}
 }
 
 // scopes says of each event what it is about: of a session, of a turn, or of a run (reference: plugins.md §15, "Scope").

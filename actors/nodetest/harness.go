@@ -26,7 +26,7 @@ import (
 )
 
 // Patience bounds every wait: a test that hangs says where.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Plugins builds the bundled plugins; more adds a test's own.
 func Plugins(t testing.TB, more ...registry.Source) *registry.Generation {
