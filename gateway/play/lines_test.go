@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
@@ -25,7 +26,7 @@ func slowGame(late *atomic.Bool) *scripted.Model {
 		}
 		switch {
 		case req.Subject == "narrator" && strings.Contains(said, "慢"):
-			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "门开了。"}, scripted.Hold("page")}}
+			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "门开了。"}, scripted.Hold("page"), scripted.Delay(300 * time.Millisecond)}} // a line is on its way to the run when its sender hears "queued"
 		case req.Subject == "narrator" && strings.Contains(said, "喊"):
 			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "有人回答。"}}}
 		case strings.HasPrefix(req.Subject, "guide") && late.Load():
