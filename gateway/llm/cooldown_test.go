@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,14 +108,11 @@ func TestAKeyRestsWithoutRetryAfter(t *testing.T) {
 // Rule BL-04: twenty sessions that hit a rate limit at once make no storm: one rest, then they come back one after another, others are not affected.
 func TestTwentySessionsHitARateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		asked := 0
+		var asked atomic.Int32
 		limited := time.Now().Add(5 * time.Second)
 		var shared llm.Cooldown
 		p := shared.Wrap(provider(func(context.Context, model.Request, func(model.Delta)) (model.Reply, error) {
-			mu.Lock()
-			asked++
-			mu.Unlock()
+			asked.Add(1)
 			time.Sleep(10 * time.Millisecond)
 			if time.Now().Before(limited) {
 				return model.Reply{}, &model.Error{Kind: model.RateLimited, Status: 429, RetryAfter: 7 * time.Second}
@@ -142,12 +140,12 @@ func TestTwentySessionsHitARateLimit(t *testing.T) {
 		if _, err := p.Generate(context.Background(), whole, nil); err == nil { // a session that comes later does not ask
 			t.Error("the key does not rest")
 		}
-		if asked != 20 {
-			t.Errorf("%d calls", asked)
+		if asked.Load() != 20 {
+			t.Errorf("%d calls", asked.Load())
 		}
 		sessions.Wait()
-		if took := time.Since(begun); took > 8*time.Second || asked != 40 {
-			t.Errorf("%d calls in %s, want each session once more", asked, took)
+		if took := time.Since(begun); took > 8*time.Second || asked.Load() != 40 {
+			t.Errorf("%d calls in %s, want each session once more", asked.Load(), took)
 		}
 	})
 }
