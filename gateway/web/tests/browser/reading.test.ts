@@ -242,8 +242,13 @@ describe('a long session', () => {
     const page = await browser.page(`${server.url}/sessions/${session.id}`);
     await story(page).getByText('99.').waitFor();
     server.httpDown = true;
-    await story(page).evaluate((e) => (e.scrollTop = 0));
-    await page.getByText('Earlier pages could not be loaded.').waitFor();
+    // The page may still be going to its end for the first time: the reader goes up until they are there.
+    await expect
+      .poll(async () => {
+        await story(page).evaluate((e) => (e.scrollTop = 0));
+        return page.getByText('Earlier pages could not be loaded.').count();
+      })
+      .toBe(1);
     server.httpDown = false;
     await page.getByRole('button', { name: 'Earlier pages' }).click();
     await expect.poll(() => story(page).locator('.title-page').count()).toBe(1);
