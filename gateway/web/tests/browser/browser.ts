@@ -43,7 +43,7 @@ export class Browser {
       locale,
       ...rest,
     });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(40_000);
     return new Browser(context, profile);
   }
 
