@@ -1,7 +1,7 @@
 // Package rulebook collects the rules of the specification that tests hold, and writes them as docs/kernel-rules.md. A test
-// says which rule it holds in a comment line of its own, above its function or beside a row of its table:
+// says which rules it holds in a comment that begins with one, above its function or beside a row of its table:
 //
-//	// Rule TP:145: a suspended setup runtime uses up no try.
+//	// Rule TP:145: a suspended setup runtime uses up no try. Rule TP:203: one that was rolled back does.
 //
 // and a turn script says it in the same words after "#". TP, TL and EP are the seeds turn-pipeline.txt, tools.txt and
 // extension-points.txt by line; DEC is a section of decisions.md, DESIGN of design.md, REF of reference/, BL a fault case.
@@ -45,22 +45,58 @@ var Chapters = []Chapter{
 	{"BL", "Fault cases"},
 }
 
-var line = regexp.MustCompile(`^Rule (TP|TL|EP|DEC|DESIGN|REF|BL)(?::|-| )\s*(.+?): (.+)$`)
+const sources = `(TP|TL|EP|DEC|DESIGN|REF|BL)`
 
-// parse reads one comment line; ok is false for any other line.
-func parse(text string) (r Rule, ok bool, err error) {
-	if !strings.HasPrefix(text, "Rule ") {
-		return r, false, nil
+var (
+	begins = regexp.MustCompile(`\bRule ` + sources + `[: -]`)
+	whole  = regexp.MustCompile(`^Rule ` + sources + `(?::|-| )\s*(.+?): (.+)$`)
+)
+
+// paragraph is a comment that begins with a rule, over all its lines; it may state several rules.
+type paragraph struct {
+	line int // of its beginning, from 0
+	text string
+}
+
+// paragraphs finds them in the lines of a comment. An empty line ends one, and so does the next line that begins with a rule.
+func paragraphs(lines []string) (out []paragraph) {
+	inside := false
+	for n, text := range lines {
+		switch text = strings.TrimSpace(text); {
+		case strings.HasPrefix(text, "Rule "):
+			out, inside = append(out, paragraph{n, text}), true
+		case text == "":
+			inside = false
+		case inside:
+			out[len(out)-1].text += " " + text
+		}
 	}
-	m := line.FindStringSubmatch(text)
-	if m == nil {
-		return r, false, fmt.Errorf("%q: write Rule TP:145: what holds", text)
+	return out
+}
+
+// parse reads the rules of a paragraph.
+func parse(text string) (rules []Rule, err error) {
+	at := begins.FindAllStringIndex(text, -1)
+	if len(at) == 0 || at[0][0] != 0 {
+		return nil, fmt.Errorf("%q: write Rule TP:145: what holds", text)
 	}
-	r = Rule{Source: m[1], Place: m[2], Text: strings.TrimSpace(m[3])}
-	if first := firstNumber(r.Place); r.byLine() && first == 0 {
-		return r, false, fmt.Errorf("%q: %s is cited by line number", text, r.Source)
+	for i, begin := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		one := strings.TrimRight(text[begin[0]:end], "; ")
+		m := whole.FindStringSubmatch(one)
+		if m == nil {
+			return nil, fmt.Errorf("%q: write Rule TP:145: what holds", one)
+		}
+		r := Rule{Source: m[1], Place: m[2], Text: m[3]}
+		if r.byLine() && firstNumber(r.Place) == 0 {
+			return nil, fmt.Errorf("%q: %s is cited by line number", one, r.Source)
+		}
+		rules = append(rules, r)
 	}
-	return r, true, nil
+	return rules, nil
 }
 
 func (r Rule) byLine() bool { return r.Source == "TP" || r.Source == "TL" || r.Source == "EP" }
@@ -129,22 +165,32 @@ func inTest(root fs.FS, file string) ([]Rule, error) {
 	}
 	var rules []Rule
 	for _, group := range tree.Comments {
+		var lines []string
 		for _, c := range group.List {
-			r, ok, err := parse(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")))
+			lines = append(lines, strings.TrimPrefix(c.Text, "//"))
+		}
+		for _, p := range paragraphs(lines) {
+			where := fset.Position(group.List[p.line].Pos())
+			found, err := parse(p.text)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", fset.Position(c.Pos()), err)
+				return nil, fmt.Errorf("%s: %w", where, err)
 			}
-			if !ok {
-				continue
+			test := holder(tree, group.End())
+			if test == "" {
+				return nil, fmt.Errorf("%s: no test follows the rule", where)
 			}
-			r.File = file
-			if r.Test = holder(tree, group.End()); r.Test == "" {
-				return nil, fmt.Errorf("%s: no test follows the rule", fset.Position(c.Pos()))
-			}
-			rules = append(rules, r)
+			rules = append(rules, in(file, test, found)...)
 		}
 	}
 	return rules, nil
+}
+
+// in says where rules are held.
+func in(file, test string, rules []Rule) []Rule {
+	for i := range rules {
+		rules[i].File, rules[i].Test = file, test
+	}
+	return rules
 }
 
 // holder names the declaration that a comment stands in or directly before.
@@ -172,16 +218,21 @@ func inScript(root fs.FS, file string) ([]Rule, error) {
 	if err != nil {
 		return nil, err
 	}
+	lines := strings.Split(string(src), "\n")
+	for i, text := range lines {
+		comment, ok := strings.CutPrefix(text, "#")
+		if !ok {
+			comment = ""
+		}
+		lines[i] = comment
+	}
 	var rules []Rule
-	for n, text := range strings.Split(string(src), "\n") {
-		r, ok, err := parse(strings.TrimSpace(strings.TrimPrefix(text, "#")))
+	for _, p := range paragraphs(lines) {
+		found, err := parse(p.text)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
+			return nil, fmt.Errorf("%s:%d: %w", file, p.line+1, err)
 		}
-		if ok && strings.HasPrefix(text, "#") {
-			r.File, r.Test = file, path.Base(file)
-			rules = append(rules, r)
-		}
+		rules = append(rules, in(file, path.Base(file), found)...)
 	}
 	return rules, nil
 }

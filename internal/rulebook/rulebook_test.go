@@ -51,6 +51,13 @@ func TestPause() {
 
 // Rule TP:99: before all.
 var table = []int{}
+
+// Rule TP:7: a rule that
+// needs two lines; Rule
+// EP:8, 9: a second one. Rule REF plugins.md §3: a third.
+//
+// Not a part of it.
+func TestMore() {}
 `)},
 		"actors/scripts/stop.turn":      {Data: []byte("# The player stops.\n# Rule BL-04: the player may stop a wait.\nplayer say hello\n")},
 		"kernel/turn.go":                {Data: []byte("package kernel\n\n// Rule TP:1: not a test.\n")},
@@ -68,17 +75,20 @@ var table = []int{}
 		got = append(got, strings.Join([]string{r.place(), r.Text, r.Test, r.File}, " / "))
 	}
 	want := []string{
+		"TP:7 / a rule that needs two lines / TestMore / kernel/turn_test.go",
 		"TP:99 / before all. / table / kernel/turn_test.go",
 		"TP:170 / a paused session runs nothing. / TestPause / kernel/turn_test.go",
 		"TL:85–90 / 龙胆 | pipes stay inside. / TestPause / kernel/turn_test.go",
+		"EP:8, 9 / a second one. / TestMore / kernel/turn_test.go",
 		"Fault latch / three inputs in a row pause the plugin. / TestPause / kernel/turn_test.go",
+		"plugins.md §3 / a third. / TestMore / kernel/turn_test.go",
 		"BL-04 / the player may stop a wait. / stop.turn / actors/scripts/stop.turn",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	book := string(Markdown(rules))
-	for _, part := range []string{"5 rules in 3 tests and scripts", "| TL:85–90 | 龙胆 \\| pipes stay inside. | [TestPause](../kernel/turn_test.go) |", "## Fault cases"} {
+	for _, part := range []string{"8 rules in 4 tests and scripts", "| TL:85–90 | 龙胆 \\| pipes stay inside. | [TestPause](../kernel/turn_test.go) |", "## Fault cases"} {
 		if !strings.Contains(book, part) {
 			t.Errorf("the book lacks %q:\n%s", part, book)
 		}
