@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"slices"
 	"time"
 
 	"github.com/benbjohnson/immutable"
@@ -52,6 +53,11 @@ func (m Message) Shown() string {
 		return m.Revised
 	}
 	return m.Text
+}
+
+// WitnessedBy says whether a character was present at the story that the row tells.
+func (m Message) WitnessedBy(characterID string) bool {
+	return m.Source == SourceStory && slices.Contains(m.Presence, characterID)
 }
 
 // Anchor says what a row of a later execution belongs to: a retry, or what went on after a suspension.

@@ -32,7 +32,7 @@ func conversationOf(f Frozen) conversation {
 func (c conversation) HistoryFor(characterID string, limit int) []sdk.HistoryMessage {
 	var out []projections.Message
 	for _, m := range c.history.Tail(c.history.Len()) {
-		if m.Source == projections.SourceStory && slices.Contains(m.Presence, characterID) && c.before(m) {
+		if m.WitnessedBy(characterID) && c.before(m) {
 			out = append(out, m)
 		}
 	}

@@ -223,12 +223,9 @@ func (r *runtime) subagentEnded(c actor.Context, res turn.Result) {
 
 // subagentGone sees a child end without a result: it panicked, and nothing but it has failed.
 func (r *runtime) subagentGone(c actor.Context, m gone) {
-	for id, s := range r.subagents.running {
+	for _, s := range r.subagents.running {
 		if s.pid.Equal(m.pid) {
-			r.subagentEnded(c, turn.Result{
-				RuntimeID: s.who.ID, PluginID: s.who.PluginID, RunID: id, Status: turn.Failed, StopReason: string(loop.StopInternal),
-				Error: "the sub-agent stopped unexpectedly",
-			})
+			r.subagentEnded(c, turn.Ended(s.run, string(loop.StopInternal), "the sub-agent stopped unexpectedly"))
 		}
 	}
 }
@@ -325,12 +322,8 @@ func (r *runtime) briefed(in prompt.In, b turn.Brief) prompt.In {
 	if b.CharacterID == "" {
 		return in
 	}
-	history := r.run.frozen.State.History
-	for _, m := range turn.Witnessed(historyMessages(history), func(id string) []string {
-		row, _ := history.Find(id)
-		return row.Presence
-	}, b.CharacterID) {
-		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Content})
+	for _, m := range turn.Witnessed(r.run.frozen.State.History.Uncompacted(), b.CharacterID) {
+		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Shown()})
 	}
 	return in
 }

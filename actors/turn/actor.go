@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -192,9 +191,8 @@ func (t *turn) step(c actor.Context, in kernel.Input) {
 			})
 			t.Trace.Emit(t.scope(e.Result), traced, trace.RuntimeEnd{Stage: string(e.Result.Stage), Status: string(e.Result.Status), StopReason: e.Result.StopReason, SkipReason: e.Result.SkipReason, Error: e.Result.Error})
 		case kernel.Report:
-			plugin, _, _ := strings.Cut(e.Diagnostic.RuntimeID, "/")
 			t.progress(c, kernelsession.Progress{
-				Kind: kernelsession.SchedulingHazard, RuntimeID: e.Diagnostic.RuntimeID, PluginID: plugin, Hazard: &e.Diagnostic,
+				Kind: kernelsession.SchedulingHazard, RuntimeID: e.Diagnostic.RuntimeID, PluginID: manifest.PluginOf(e.Diagnostic.RuntimeID), Hazard: &e.Diagnostic,
 			})
 			hazard := trace.Hazard{Code: e.Diagnostic.Code, Topic: e.Diagnostic.Data["topic"], RuntimeID: e.Diagnostic.RuntimeID, Message: e.Diagnostic.Message}
 			if with := e.Diagnostic.Data["with"]; with != "" {
@@ -230,18 +228,14 @@ func (t *turn) stopped(c actor.Context, who *actor.PID) {
 			continue
 		}
 		delete(t.runs, id)
-		rt := ch.run.Runtime
-		const failure = "the runtime stopped unexpectedly"
+		res := kernel.Ended(ch.run, "internal", "the runtime stopped unexpectedly")
 		t.progress(c, kernelsession.Progress{
-			Kind: kernelsession.RuntimeFailed, RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: string(rt.Schedule.Stage),
-			Status: string(kernel.Failed), Error: failure,
+			Kind: kernelsession.RuntimeFailed, RuntimeID: res.RuntimeID, PluginID: res.PluginID, RunID: id, Stage: string(res.Stage),
+			Status: string(res.Status), Error: res.Error,
 		})
-		t.Trace.Emit(t.scope(kernel.Result{RunID: id, RuntimeID: rt.ID, PluginID: rt.PluginID, Concealed: rt.IO.Concealed}), trace.RuntimeFailed,
-			trace.RuntimeEnd{Stage: string(rt.Schedule.Stage), Status: string(kernel.Failed), StopReason: "internal", Error: failure})
-		t.step(c, kernel.RunEnded{Result: kernel.Result{
-			RuntimeID: rt.ID, PluginID: rt.PluginID, RunID: id, Stage: rt.Schedule.Stage, Story: rt.IO.Visibility == manifest.VisibilityStory,
-			Contract: rt.IO.OutputContract, Status: kernel.Failed, StopReason: "internal", Error: failure,
-		}})
+		t.Trace.Emit(t.scope(res), trace.RuntimeFailed,
+			trace.RuntimeEnd{Stage: string(res.Stage), Status: string(res.Status), StopReason: res.StopReason, Error: res.Error})
+		t.step(c, kernel.RunEnded{Result: res})
 		return
 	}
 }

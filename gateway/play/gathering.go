@@ -75,10 +75,7 @@ func (s *server) withdraw(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) changeGathering(w http.ResponseWriter, r *http.Request, kind kernel.ChangeKind, seat string) {
 	a, err := s.Node.ChangeGathering(r.Context(), r.PathValue("id"), kind, seat)
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}
@@ -93,10 +90,7 @@ func (c *conn) gather(requestID string, kind kernel.ChangeKind, seat string) {
 
 // acknowledge answers a message that is no command of its own.
 func (c *conn) acknowledge(requestID string, a kernel.Answer, err error) {
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		c.refuse(requestID, c.problem(err), nil)
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/covel/covel/events"
 	kernel "github.com/covel/covel/kernel/session"
@@ -26,18 +25,20 @@ type Tree struct {
 	Turns []Turn `json:"turns"`
 }
 
-func treeOf(t projections.Tree) Tree {
-	out := Tree{Head: t.Head, Turns: make([]Turn, 0, len(t.Turns))}
+func treeOf(t projections.Tree) Tree { return Tree{Head: t.Head, Turns: turnsOf(t, t.Turns)} }
+
+func turnsOf(t projections.Tree, list []projections.Take) []Turn {
 	on := map[string]bool{}
 	for _, x := range t.OnPath() {
 		on[x.TurnID] = true
 	}
-	for _, x := range t.Turns {
+	out := make([]Turn, 0, len(list))
+	for _, x := range list {
 		turn := Turn{TurnID: x.TurnID, Before: x.Before, Name: x.Name, OnPath: on[x.TurnID]}
 		for _, y := range t.Takes(x.TurnID) {
 			turn.Takes = append(turn.Takes, y.TurnID)
 		}
-		out.Turns = append(out.Turns, turn)
+		out = append(out, turn)
 	}
 	return out
 }
@@ -47,10 +48,7 @@ func (b *framer) grown(r events.Recorded, execution string) {
 	if b.after.Tree.Head != execution {
 		return
 	}
-	tree := treeOf(b.after.Tree)
-	of := func(t Turn) bool { return slices.Contains(t.Takes, execution) }
-	tree.Turns = slices.DeleteFunc(tree.Turns, func(t Turn) bool { return !of(t) })
-	b.add(r, "tree.changed", map[string]any{"head": tree.Head, "turns": tree.Turns})
+	b.add(r, "tree.changed", Tree{Head: execution, Turns: turnsOf(b.after.Tree, b.after.Tree.Takes(execution))})
 }
 
 // headPayload is what the commands that move, revise and name say.
@@ -105,21 +103,29 @@ func (s *server) goElsewhere(typ string) http.HandlerFunc {
 		if id := r.PathValue("message"); id != "" {
 			in.MessageID = id
 		}
-		cmd, ok := s.command(w, r, typ, in.RequestID, in.headPayload)
-		if !ok {
-			return
-		}
-		a, err := s.accepted(r.Context(), r.PathValue("id"), cmd)
-		if err != nil {
-			s.error(w, err)
-			return
-		}
-		reply := map[string]any{"ok": true, "version": a.Version}
-		if a.ExecutionID != "" {
-			reply["executionId"] = a.ExecutionID
-		}
-		s.reply(w, http.StatusOK, reply)
+		s.carryOut(w, r, typ, in.RequestID, in.headPayload)
 	}
+}
+
+// acceptedReply answers a command that the session has accepted.
+type acceptedReply struct {
+	OK          bool           `json:"ok"`
+	Version     events.Version `json:"version"`
+	ExecutionID string         `json:"executionId,omitempty"`
+}
+
+// carryOut makes a command of a request and answers when the session has accepted it.
+func (s *server) carryOut(w http.ResponseWriter, r *http.Request, typ, requestID string, payload any) {
+	cmd, ok := s.command(w, r, typ, requestID, payload)
+	if !ok {
+		return
+	}
+	a, err := s.accepted(r.Context(), r.PathValue("id"), cmd)
+	if err != nil {
+		s.error(w, err)
+		return
+	}
+	s.reply(w, http.StatusOK, acceptedReply{true, a.Version, a.ExecutionID})
 }
 
 // accepted submits a command and waits until the session has accepted it.

@@ -89,10 +89,7 @@ func (s *server) retryJob(w http.ResponseWriter, r *http.Request) {
 func (s *server) changeJob(w http.ResponseWriter, r *http.Request, kind kernel.ChangeKind, status int) {
 	id := r.PathValue("id")
 	a, err := s.Node.ChangeJob(r.Context(), id, r.PathValue("job"), kind)
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}

@@ -54,10 +54,7 @@ func (s *server) suspensions(w http.ResponseWriter, r *http.Request) {
 // abandon is DELETE of a suspension: the player gives it up.
 func (s *server) abandon(w http.ResponseWriter, r *http.Request) {
 	a, err := s.Node.AbandonSuspension(r.Context(), r.PathValue("id"), r.PathValue("suspension"))
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}

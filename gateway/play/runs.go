@@ -78,16 +78,7 @@ func (s *server) steer(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &in) {
 		return
 	}
-	cmd, ok := s.command(w, r, kernel.Interject, in.RequestID, linePayload{in.Message, in.SeatID, in.CharacterID})
-	if !ok {
-		return
-	}
-	a, err := s.accepted(r.Context(), r.PathValue("id"), cmd)
-	if err != nil {
-		s.error(w, err)
-		return
-	}
-	s.reply(w, http.StatusOK, map[string]any{"ok": true, "version": a.Version, "executionId": a.ExecutionID})
+	s.carryOut(w, r, kernel.Interject, in.RequestID, linePayload{in.Message, in.SeatID, in.CharacterID})
 }
 
 // command makes the command of an address of its own; it has answered when it gives false.
@@ -166,6 +157,17 @@ func (s *server) retryRuntimes(w http.ResponseWriter, r *http.Request) {
 	s.runNamed(w, r, in.RequestID, payload)
 }
 
+// runResult is what a run by name gave. Of a concealed one nothing but how it ended is told.
+type runResult struct {
+	RuntimeID  string          `json:"runtimeId"`
+	PluginID   string          `json:"pluginId"`
+	Status     string          `json:"status"`
+	Output     json.RawMessage `json:"output"`
+	DurationMs *int64          `json:"durationMs,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Concealed  bool            `json:"concealed,omitempty"`
+}
+
 // runNamed runs runtimes by name and answers with what they gave. One that runs in the background is a job, and nobody waits
 // for it.
 func (s *server) runNamed(w http.ResponseWriter, r *http.Request, requestID string, payload runPayload) {
@@ -187,21 +189,14 @@ func (s *server) runNamed(w http.ResponseWriter, r *http.Request, requestID stri
 		s.fail(w, http.StatusInternalServerError, p)
 		return
 	}
-	results := []map[string]any{}
+	results := []runResult{}
 	for _, res := range ended.results {
-		x := map[string]any{"runtimeId": res.RuntimeId, "pluginId": res.PluginId, "status": res.Status, "output": rawOrNull(res.Output)}
+		x := runResult{RuntimeID: res.RuntimeId, PluginID: res.PluginId, Status: res.Status, Output: rawOrNull(res.Output), Error: res.Error}
 		if ms, ok := ended.took[res.RunId]; ok {
-			x["durationMs"] = ms
+			x.DurationMs = &ms
 		}
-		concealed := false
-		if rt, _, ok := s.Plugins().Runtime(res.RuntimeId); ok {
-			concealed = rt.IO.Concealed
-		}
-		switch {
-		case concealed:
-			x["output"], x["concealed"] = nil, true
-		case res.Error != "":
-			x["error"] = res.Error
+		if rt, _, ok := s.Plugins().Runtime(res.RuntimeId); ok && rt.IO.Concealed {
+			x.Output, x.Error, x.Concealed = nil, "", true
 		}
 		results = append(results, x)
 	}

@@ -106,10 +106,7 @@ func (s *server) freeSeat(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) removeSeat(w http.ResponseWriter, r *http.Request) {
 	a, err := s.Node.ChangeSeat(r.Context(), r.PathValue("id"), kernel.SeatChange{Op: kernel.SeatRemove, SeatID: r.PathValue("seat")})
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}
@@ -135,10 +132,7 @@ func (s *server) takeSeat(w http.ResponseWriter, r *http.Request) {
 // changeSeat makes a change and answers with the seat as it is then.
 func (s *server) changeSeat(w http.ResponseWriter, r *http.Request, status int, change kernel.SeatChange, reply map[string]any) {
 	a, err := s.Node.ChangeSeat(r.Context(), r.PathValue("id"), change)
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}

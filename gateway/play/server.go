@@ -274,10 +274,7 @@ func (s *server) messages(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) abort(w http.ResponseWriter, r *http.Request) {
 	a, err := s.Node.Stop(r.Context(), r.PathValue("id"))
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}
@@ -305,10 +302,7 @@ func (s *server) setupWaive(w http.ResponseWriter, r *http.Request) {
 func (s *server) decideSetup(w http.ResponseWriter, r *http.Request, kind kernel.ChangeKind) {
 	id, runtimeID := r.PathValue("id"), r.PathValue("runtime")
 	a, err := s.Node.DecideSetup(r.Context(), id, runtimeID, kind)
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}
@@ -366,6 +360,14 @@ func (s *server) fail(w http.ResponseWriter, status int, p *Problem) {
 		body["details"] = p.Details
 	}
 	s.reply(w, status, body)
+}
+
+// refusal is what went wrong with something that was asked of a session: on the way, or that the session refuses it.
+func refusal(a kernel.Answer, err error) error {
+	if err == nil && a.Refusal != nil {
+		return a.Refusal
+	}
+	return err
 }
 
 // error answers what went wrong inside; the details of an unexpected failure stay in the log.

@@ -59,10 +59,7 @@ func (s *server) patch(w http.ResponseWriter, r *http.Request) {
 	if err == nil && a.Refusal == nil && body.Status != nil {
 		a, err = s.Node.ChangeStatus(r.Context(), r.PathValue("id"), kind)
 	}
-	if err == nil && a.Refusal != nil {
-		err = a.Refusal
-	}
-	if err != nil {
+	if err = refusal(a, err); err != nil {
 		s.error(w, err)
 		return
 	}

@@ -271,10 +271,7 @@ func (c *conn) message(b []byte) {
 			return
 		}
 		a, err := c.Node.Stop(c.ctx, c.session)
-		if err == nil && a.Refusal != nil {
-			err = a.Refusal
-		}
-		if err != nil {
+		if err = refusal(a, err); err != nil {
 			c.refuse(head.RequestID, c.problem(err), nil)
 		}
 	case "resume_plugin":

@@ -1,11 +1,10 @@
 package session
 
 import (
-	"strings"
-
 	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/projections"
 )
 
@@ -176,7 +175,7 @@ func (s *step) resumePlugin(c Change) {
 func (s *step) pausedPlugin(cmd Command) *Refusal {
 	var plugins []string
 	for _, t := range cmd.Targets {
-		plugins = append(plugins, pluginOf(t.RuntimeID))
+		plugins = append(plugins, manifest.PluginOf(t.RuntimeID))
 	}
 	if x, ok := s.Hot.Suspensions.Find(cmd.SuspensionID); ok {
 		plugins = append(plugins, x.PluginID)
@@ -187,11 +186,6 @@ func (s *step) pausedPlugin(cmd Command) *Refusal {
 		}
 	}
 	return nil
-}
-
-func pluginOf(runtimeID string) string {
-	plugin, _, _ := strings.Cut(runtimeID, "/")
-	return plugin
 }
 
 func pausedRefusal(plugin string) *Refusal {

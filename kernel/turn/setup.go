@@ -38,7 +38,7 @@ func SetupChanges(s projections.Session, active []manifest.Runtime, versions map
 		}
 	}
 	for _, mirror := range s.Setup {
-		plugin, _, _ := strings.Cut(mirror.RuntimeID, "/")
+		plugin := manifest.PluginOf(mirror.RuntimeID)
 		_, installed := versions[plugin]
 		selected := slices.ContainsFunc(s.Plugins, func(p projections.PluginRef) bool { return p.ID == plugin })
 		if there[mirror.RuntimeID] || mirror.Resolution == SetupRemoved || selected && !installed {

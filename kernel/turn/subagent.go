@@ -12,6 +12,7 @@ import (
 	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
 // CharacterActor is the contract of sub-agents that play one character of the session.
@@ -148,10 +149,10 @@ func byName(characters []sdk.Character, name string) (sdk.Character, *sdk.ToolEr
 }
 
 // Witnessed are the stories at which a character was present, oldest first, the newest of them.
-func Witnessed(messages []sdk.HistoryMessage, present func(messageID string) []string, characterID string) []sdk.HistoryMessage {
-	var out []sdk.HistoryMessage
-	for _, m := range messages {
-		if slices.Contains(present(m.ID), characterID) {
+func Witnessed(rows []projections.Message, characterID string) []projections.Message {
+	var out []projections.Message
+	for _, m := range rows {
+		if m.WitnessedBy(characterID) {
 			out = append(out, m)
 		}
 	}

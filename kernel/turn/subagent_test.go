@@ -7,6 +7,7 @@ import (
 
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
 func helper(id, contract string) manifest.Runtime {
@@ -147,18 +148,17 @@ func TestHanded(t *testing.T) {
 // Rule TP:709: a character's actor reads the stories it was present at, the newest of them, and no other history.
 func TestWitnessed(t *testing.T) {
 	present := map[string][]string{"m1": {"npc-mara"}, "m2": {"npc-a"}, "m3": {"npc-a", "npc-mara"}}
-	var all []sdk.HistoryMessage
+	var all []projections.Message
 	for _, id := range []string{"m0", "m1", "m2", "m3"} {
-		all = append(all, sdk.HistoryMessage{ID: id})
+		all = append(all, projections.Message{ID: id, Source: projections.SourceStory, Presence: present[id]})
 	}
-	at := func(id string) []string { return present[id] }
-	if got := Witnessed(all, at, "npc-mara"); len(got) != 2 || got[0].ID != "m1" || got[1].ID != "m3" {
+	if got := Witnessed(all, "npc-mara"); len(got) != 2 || got[0].ID != "m1" || got[1].ID != "m3" {
 		t.Errorf("%+v", got)
 	}
 	for range maxWitnessed {
-		all = append(all, sdk.HistoryMessage{ID: "m3"})
+		all = append(all, all[3])
 	}
-	if got := Witnessed(all, at, "npc-mara"); len(got) != maxWitnessed || got[0].ID != "m3" {
+	if got := Witnessed(all, "npc-mara"); len(got) != maxWitnessed || got[0].ID != "m3" {
 		t.Errorf("%d", len(got))
 	}
 }

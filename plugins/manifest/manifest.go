@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Stage is a band of a turn.
@@ -32,6 +33,12 @@ const (
 	VisibilityPlugin = "plugin"
 	VisibilitySystem = "system"
 )
+
+// PluginOf is the plugin that a runtime's id names.
+func PluginOf(runtimeID string) string {
+	plugin, _, _ := strings.Cut(runtimeID, "/")
+	return plugin
+}
 
 // Plugin is a whole package after reading: identity, contracts, contributions and its runtimes.
 type Plugin struct {

@@ -3,8 +3,6 @@
 package registry
 
 import (
-	"strings"
-
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
 )
@@ -36,8 +34,7 @@ type Generation struct {
 
 // Runtime finds a runtime by its full id and its plugin.
 func (g *Generation) Runtime(id string) (manifest.Runtime, *Loaded, bool) {
-	plugin, _, _ := strings.Cut(id, "/")
-	p, ok := g.Plugins[plugin]
+	p, ok := g.Plugins[manifest.PluginOf(id)]
 	if !ok {
 		return manifest.Runtime{}, nil, false
 	}
