@@ -17,6 +17,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/actors/node"
+	"github.com/covel/covel/actors/nodetest"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
 	"github.com/covel/covel/gateway/llm/scripted"
@@ -174,32 +175,6 @@ func (p *process) Append(ctx context.Context, stream string, expected events.Ver
 	return p.disk.Append(ctx, stream, expected, evs)
 }
 
-// snapshots keeps the newest snapshot, written out.
-type snapshots struct {
-	mu   sync.Mutex
-	body []byte
-}
-
-// Load implements session.Snapshots.
-func (s *snapshots) Load(context.Context, string) (projections.State, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.body == nil {
-		return projections.State{}, false, nil
-	}
-	state, err := projections.DecodeState(s.body)
-	return state, err == nil, err
-}
-
-// Save implements session.Snapshots.
-func (s *snapshots) Save(_ context.Context, _ string, state projections.State) error {
-	body, err := state.Encode()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.body = body
-	return err
-}
-
 // running is one node, and a client that follows the session there.
 type running struct {
 	*node.Node
@@ -215,7 +190,7 @@ type stage struct {
 	t       *testing.T
 	disk    *disk
 	blobs   memory.Blobs
-	snaps   snapshots
+	snaps   nodetest.Snapshots
 	gen     *registry.Generation
 	world   worlds.View
 	nodes   [2]*running

@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/covel/covel/events"
-	"github.com/covel/covel/projections"
 )
 
 // disk is the store that all nodes of a script share, with what it does wrong.
@@ -121,32 +120,4 @@ func (p *process) Append(ctx context.Context, stream string, expected events.Ver
 		return events.Appended{}, errDead
 	}
 	return done, err
-}
-
-// snapshots keeps the newest snapshot, written out as on a disk.
-type snapshots struct {
-	mu   sync.Mutex
-	body []byte
-}
-
-// Load implements session.Snapshots.
-func (s *snapshots) Load(context.Context, string) (projections.State, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.body == nil {
-		return projections.State{}, false, nil
-	}
-	state, err := projections.DecodeState(s.body)
-	return state, err == nil, err
-}
-
-// Save implements session.Snapshots.
-func (s *snapshots) Save(_ context.Context, _ string, state projections.State) error {
-	body, err := state.Encode()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.body = body
-	}
-	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/covel/covel/actors/node"
+	"github.com/covel/covel/actors/nodetest"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
 	"github.com/covel/covel/events/trace"
@@ -37,32 +38,32 @@ const sessionID = "s1"
 
 // stage is everything a script plays on. It outlives the nodes: a crash takes a node away and leaves the rest.
 type stage struct {
-	t     *testing.T
-	s     script
-	at    line
-	disk  *disk
-	blobs *memory.Blobs
-	snapshots
-	plugins atomic.Pointer[registry.Generation]
-	world   worlds.View
-	cast    *cast
-	nodes   map[string]*running // by the name the script gives them
-	name    string              // of the one that commands go to
-	started int                 // nodes so far
-	allowed allowance.Limits    // of nodes from the next start on
-	ids     int
-	idsMu   sync.Mutex
-	story   transcript
-	seen    events.Version
-	asked   int             // requests of players
-	last    *kernel.Command // the newest of them
-	marks   map[string]events.Version
-	keyless map[string]bool // model slots without credentials
-	keysMu  sync.Mutex
-	newest  []string
-	traces  tracememory.Store
-	traced  uint64 // shown
-	awaited string // the type of an event at which a node should have died and did not
+	t         *testing.T
+	s         script
+	at        line
+	disk      *disk
+	blobs     *memory.Blobs
+	snapshots nodetest.Snapshots
+	plugins   atomic.Pointer[registry.Generation]
+	world     worlds.View
+	cast      *cast
+	nodes     map[string]*running // by the name the script gives them
+	name      string              // of the one that commands go to
+	started   int                 // nodes so far
+	allowed   allowance.Limits    // of nodes from the next start on
+	ids       int
+	idsMu     sync.Mutex
+	story     transcript
+	seen      events.Version
+	asked     int             // requests of players
+	last      *kernel.Command // the newest of them
+	marks     map[string]events.Version
+	keyless   map[string]bool // model slots without credentials
+	keysMu    sync.Mutex
+	newest    []string
+	traces    tracememory.Store
+	traced    uint64 // shown
+	awaited   string // the type of an event at which a node should have died and did not
 }
 
 // running is one node.
