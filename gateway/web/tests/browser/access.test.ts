@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MockServer } from '../mock/server';
 import { Browser } from './browser';
-import { begun, guide, input, rest, say, stop, story } from './reader';
+import { begun, guide, input, reconnect, rest, say, stop, story } from './reader';
 
 /** Keyboard and screen reader: a gate. (axe-core runs in every state of the other files.) */
 
@@ -155,8 +155,7 @@ describe('what is read aloud', () => {
     server.socketsDown = true;
     server.dropSockets();
     await expect.poll(async () => (await said(page)).at(-1)).toMatch(/^The connection is gone/);
-    server.socketsDown = false;
-    await page.getByRole('button', { name: 'Try now' }).click();
+    await reconnect(server, page);
     await expect.poll(async () => (await said(page)).at(-1)).toBe('Connected again.');
   });
 });

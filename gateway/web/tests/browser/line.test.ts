@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MockServer, type MockSession } from '../mock/server';
 import { Browser } from './browser';
-import { accessible, begun, guide, input, picture, rest, say, story } from './reader';
+import { accessible, begun, guide, input, lost, picture, reconnect, rest, say, story } from './reader';
 
 /** The line to the server: lost and found again, shared by two tabs, cut by a reload. Nothing is lost, nothing twice. */
 
@@ -23,8 +23,6 @@ beforeEach(() => {
 
 /** What the page shows as story, paragraph by paragraph. */
 const shown = (page: Page) => page.locator('.story__flow p, .story__item p').allTextContents();
-const lost = (page: Page) =>
-  page.getByText('The connection is gone.', { exact: false }).and(page.locator('.bar p'));
 
 async function sameAs(page: Page, other: Page): Promise<void> {
   await expect.poll(() => shown(page)).toEqual(await shown(other));
@@ -45,9 +43,7 @@ describe('a dropped line', () => {
     await picture(page, 'lost');
     expect(count(session, 'sent while away')).toBe(0);
 
-    server.socketsDown = false;
-    await page.getByRole('button', { name: 'Try now' }).click();
-    await lost(page).waitFor({ state: 'detached' });
+    await reconnect(server, page);
     await expect.poll(() => count(session, 'sent while away')).toBe(1);
     await guide(page, session).waitFor();
     expect(await input(page).inputValue()).toBe('typed while away');
@@ -62,9 +58,7 @@ describe('a dropped line', () => {
     await say(page, 'not this after all');
     await page.getByRole('button', { name: 'Take back' }).click();
     await expect.poll(() => input(page).inputValue()).toBe('not this after all');
-    server.socketsDown = false;
-    await page.getByRole('button', { name: 'Try now' }).click();
-    await lost(page).waitFor({ state: 'detached' });
+    await reconnect(server, page);
     expect(count(session, 'not this after all')).toBe(0);
   });
 

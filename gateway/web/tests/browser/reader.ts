@@ -83,3 +83,16 @@ export async function begun(
 export function guide(page: Page, session: MockSession): Locator {
   return page.getByRole('button', { name: session.telling.guide.suggestions[0]!.text });
 }
+
+/** What the bar says when the line to the server is lost. */
+export const lost = (page: Page): Locator =>
+  page.getByText('The connection is gone.', { exact: false }).and(page.locator('.bar p'));
+
+/** Brings the line back. The page tries by itself as well, and may be there before the button is pressed. */
+export async function reconnect(server: MockServer, page: Page): Promise<void> {
+  server.socketsDown = false;
+  const back = lost(page).waitFor({ state: 'detached' });
+  const pressed = page.getByRole('button', { name: 'Try now' }).click();
+  await Promise.race([pressed.catch(() => undefined), back]);
+  await back;
+}
