@@ -3,6 +3,7 @@ package simulation
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,9 @@ import (
 
 // shortCampaign is how many lives `make test` plays.
 const shortCampaign = 60
+
+// progress is after how many lives a long campaign says how far it is.
+const progress = 10_000
 
 // Rule DESIGN:§16: random commands, faults, two activations, timers and crashes against a simple reference model; a failing
 // seed prints its script.
@@ -41,6 +45,7 @@ func TestLives(t *testing.T) {
 		}
 		until, seeds = time.Now().Add(d), 1<<62
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // lives are made of small states that die young
 	var next, steps, failed atomic.Uint64
 	begun := time.Now()
 	var workers sync.WaitGroup
@@ -48,6 +53,9 @@ func TestLives(t *testing.T) {
 		workers.Go(func() {
 			for {
 				n := next.Add(1) - 1
+				if n > 0 && n%progress == 0 {
+					t.Logf("%d lives from seed %d, %d steps, in %.0fs, %d failed", n, from, steps.Load(), time.Since(begun).Seconds(), failed.Load())
+				}
 				if n >= seeds || failed.Load() > 3 || !until.IsZero() && time.Now().After(until) {
 					return
 				}

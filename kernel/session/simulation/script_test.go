@@ -60,7 +60,7 @@ func parse(t testing.TB, text string) []step {
 // draw gives the script of a seed.
 func draw(seed uint64) []step {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
-	steps := 20 + rng.IntN(160)
+	steps := lengthOf(rng)
 	out := make([]step, 0, steps+8)
 	if rng.IntN(3) > 0 { // most lives are played, and do not end in the set-up
 		out = append(out, step{verb: "start"}, step{verb: "calm"}, step{verb: "answer"}, step{verb: "calm"})
@@ -90,6 +90,18 @@ func draw(seed uint64) []step {
 		}
 	}
 	return out
+}
+
+// lengthOf gives how many steps a life has. Most are short: what goes wrong needs few steps, and many short lives go more ways
+// than few long ones. Some are long, for what only adds up.
+func lengthOf(rng *rand.Rand) int {
+	switch n := rng.IntN(20); {
+	case n < 12:
+		return 12 + rng.IntN(40)
+	case n < 18:
+		return 50 + rng.IntN(50)
+	}
+	return 100 + rng.IntN(150)
 }
 
 // drawn are the verbs of random lives and how often they come.

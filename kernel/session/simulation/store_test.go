@@ -24,6 +24,7 @@ const (
 type log struct {
 	recorded []events.Recorded
 	states   []projections.State // by version
+	written  [][]byte            // the states written out, by version, where somebody asked
 	zombies  []session.Append    // writes that hang
 
 	noFence, halves bool // ways of being a bad store, for the test of the simulation
@@ -91,24 +92,35 @@ func (l *log) head() events.Version { return events.Version(len(l.recorded)) }
 // top is the fold of the whole log.
 func (l *log) top() projections.State { return l.states[len(l.states)-1] }
 
+// encoded is the fold of the log at a version, written out.
+func (l *log) encoded(at events.Version) []byte {
+	if n := len(l.states) - len(l.written); n > 0 {
+		l.written = append(l.written, make([][]byte, n)...)
+	}
+	if l.written[at] == nil {
+		b, err := l.states[at].Encode()
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		l.written[at] = b
+	}
+	return l.written[at]
+}
+
 // fold reads the log as an activation does, from the newest snapshot that fits or whole.
 func (w *world) fold(whole bool) projections.State {
 	if whole || len(w.snapshots) == 0 {
 		return w.log.top() // folded event by event as it was written; the same as folding it now
 	}
-	state := w.snapshots[len(w.snapshots)-1]
-	for _, r := range w.log.recorded[state.Version:] {
-		next, err := projections.Apply(state, r)
-		if isWholeNeeded(err) {
-			return w.fold(true)
-		}
-		if err != nil {
-			w.book.Blame("version %d does not fold: %v", r.Version, err)
-			return w.log.top()
-		}
-		state = next
+	newest := w.snapshots[len(w.snapshots)-1]
+	if err := newest.on(&w.log); err != nil {
+		w.book.Blame("the log does not fold from a snapshot: %v", err)
+		return w.log.top()
 	}
-	return state
+	if newest.whole {
+		return w.fold(true)
+	}
+	return newest.state
 }
 
 // epoch is when the simulated clock starts.

@@ -26,7 +26,7 @@ type world struct {
 	shells    [2]*shell // activations of the session on two nodes
 	pools     [2]job.Pool
 	now       time.Time
-	snapshots []projections.State // written out and read back
+	snapshots []*kept
 	asks      []*ask
 	token     uint64
 	ids       int
@@ -253,6 +253,29 @@ func (w *world) stop(s step) string {
 	return fmt.Sprintf("%s at %s%s %s", a, to.name, a.heard(), running)
 }
 
+// kept is a snapshot, written out and read back, and as far as it was folded on. Folding is a function of state and event: what
+// was folded once need not be folded again.
+type kept struct {
+	state projections.State
+	whole bool // it does not lead on: the log has to be read from its beginning
+}
+
+// on folds the snapshot on to the head of the log.
+func (k *kept) on(l *log) error {
+	for !k.whole && int(k.state.Version) < len(l.recorded) {
+		next, err := projections.Apply(k.state, l.recorded[k.state.Version])
+		if isWholeNeeded(err) {
+			k.whole = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		k.state = next
+	}
+	return nil
+}
+
 // keep stores a snapshot, and holds it against the fold of the whole log.
 func (w *world) keep(state projections.State) {
 	b, err := state.Encode()
@@ -261,12 +284,11 @@ func (w *world) keep(state projections.State) {
 		return
 	}
 	if w.sabotage == forgetful && state.Version > 12 {
-		b, _ = w.log.states[state.Version-1].Encode()
-		if back, err := projections.DecodeState(b); err == nil {
+		if back, err := projections.DecodeState(w.log.encoded(state.Version - 1)); err == nil {
 			back.Version = state.Version
 			b, _ = back.Encode()
 		}
-	} else if whole, _ := w.log.states[state.Version].Encode(); !bytes.Equal(b, whole) {
+	} else if whole := w.log.encoded(state.Version); !bytes.Equal(b, whole) {
 		w.book.Blame("the snapshot of version %d is not the fold of the log\nsnapshot %s\nfold     %s", state.Version, b, whole)
 	}
 	back, err := projections.DecodeState(b)
@@ -274,30 +296,21 @@ func (w *world) keep(state projections.State) {
 		w.book.Blame("a snapshot cannot be read: %v", err)
 		return
 	}
-	w.snapshots = append(w.snapshots, back)
+	w.snapshots = append(w.snapshots, &kept{state: back})
 }
 
 // look folds the log from every snapshot and holds it against the whole fold.
 func (w *world) look() {
-	want, err := w.log.top().Encode()
-	if err != nil {
-		w.book.Blame("the fold cannot be written: %v", err)
-	}
-	for _, state := range w.snapshots {
-		var err error
-		for _, r := range w.log.recorded[min(int(state.Version), len(w.log.recorded)):] {
-			if err == nil {
-				state, err = projections.Apply(state, r)
-			}
-		}
-		if isWholeNeeded(err) {
-			continue
-		}
-		if err != nil {
+	want := w.log.encoded(w.log.head())
+	for _, k := range w.snapshots {
+		if err := k.on(&w.log); err != nil {
 			w.book.Blame("a snapshot does not lead on: %v", err)
 			return
 		}
-		if got, _ := state.Encode(); !bytes.Equal(got, want) {
+		if k.whole {
+			continue
+		}
+		if got, _ := k.state.Encode(); !bytes.Equal(got, want) {
 			w.book.Blame("folding from a snapshot does not give the fold of the whole log\nfrom  %s\nwhole %s", got, want)
 			return
 		}
@@ -307,7 +320,7 @@ func (w *world) look() {
 			continue
 		}
 		live, _ := s.state.Hot.Encode()
-		if want, _ := w.log.states[s.state.Hot.Version].Encode(); !bytes.Equal(live, want) {
+		if want := w.log.encoded(s.state.Hot.Version); !bytes.Equal(live, want) {
 			w.book.Blame("what %s holds at version %d is not the fold of the log\nlive %s\nfold %s", s.name, s.state.Hot.Version, live, want)
 		}
 	}
