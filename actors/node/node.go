@@ -52,6 +52,8 @@ type Config struct {
 
 	// Allowances are the most an execution may spend; zeros take the defaults. A session can lower them.
 	Allowances allowance.Limits
+	// AdvanceLimit is how many rounds of automatic advancement one input may have; 0 takes the default. A session can lower it.
+	AdvanceLimit uint32
 
 	Name      string        // of the node; fresh at every start of the process
 	IdleAfter time.Duration // passivation of a session nobody uses
@@ -202,7 +204,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 	a = activation{id: id}
 	props := session.Props(session.Deps{
 		SessionID: sessionID, Self: kernel.Owner{Node: n.Name, Activation: id}, Store: n.Store, Snapshots: n.Snapshots, NewID: n.NewID,
-		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, Installed: n.installed, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
+		OwnerAlive: n.ownerAlive(sessionID, id), Validate: n.validate, Installed: n.installed, OutOfDate: n.outOfDate, SuspensionTTL: n.SuspensionTTL, AdvanceLimit: n.AdvanceLimit, IdleAfter: n.IdleAfter, Trace: n.Trace, Log: n.Log,
 		Latch: func() latch.Latch { return n.latchOf(sessionID) }, KeepLatch: func(l latch.Latch) { n.keepLatch(sessionID, l) },
 		Ended: func(s projections.State) { n.sessionEnded(s.Session, "ended") },
 		Turn: func(e kernel.StartTurn) *actor.Props {

@@ -38,6 +38,8 @@ type Deps struct {
 	OutOfDate func(view projections.State, suspensionID string) string
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
 	SuspensionTTL time.Duration
+	// AdvanceLimit is the host's limit of rounds within one input; 0 the default.
+	AdvanceLimit uint32
 	// Turn gives the actor that runs an execution. It tells its parent kernel.Progress and kernel.TurnEnded.
 	Turn      func(kernel.StartTurn) *actor.Props
 	CancelMsg func(reason string) any // what cancels a turn actor, also a job's
@@ -236,7 +238,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 }
 
 func (s *session) env() kernel.Env {
-	env := kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL}
+	env := kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL, AdvanceLimit: s.AdvanceLimit}
 	if s.Kinds != nil {
 		env.Kinds = s.Kinds(s.state.Hot)
 	}

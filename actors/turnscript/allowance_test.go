@@ -14,13 +14,14 @@ import (
 func allow(st *stage, l line) {
 	words, session := strings.CutPrefix(l.rest, "session ")
 	var limits allowance.Limits
+	var rounds int
 	for _, word := range strings.Fields(words) {
 		name, v, _ := strings.Cut(word, "=")
 		n, err := strconv.Atoi(v)
 		if name == "time" {
 			limits.Duration, err = time.ParseDuration(v)
 		}
-		place := map[string]*int{"model-calls": &limits.ModelCalls, "tool-calls": &limits.ToolCalls, "subagents": &limits.Subagents, "time": new(int)}[name]
+		place := map[string]*int{"model-calls": &limits.ModelCalls, "tool-calls": &limits.ToolCalls, "subagents": &limits.Subagents, "time": new(int), "rounds": &rounds}[name]
 		if place == nil || err != nil {
 			st.badly()
 		}
@@ -33,12 +34,12 @@ func allow(st *stage, l line) {
 		n := func(v int) *uint32 { u := uint32(v); return &u }
 		ms := uint64(limits.Duration.Milliseconds())
 		st.answer(st.node().ChangeSettings(context.Background(), sessionID, kernel.SettingsChange{
-			ModelCalls: n(limits.ModelCalls), ToolCalls: n(limits.ToolCalls), Subagents: n(limits.Subagents), DurationMs: &ms,
+			ModelCalls: n(limits.ModelCalls), ToolCalls: n(limits.ToolCalls), Subagents: n(limits.Subagents), DurationMs: &ms, AdvanceLimit: n(rounds),
 		}))
 		return
 	}
 	st.leave(st.name)
-	st.allowed = limits
+	st.allowed, st.rounds = limits, uint32(rounds)
 	st.open(st.name)
 	_ = st.state() // the session is there before the next command comes
 }

@@ -51,6 +51,7 @@ type stage struct {
 	name      string              // of the one that commands go to
 	started   int                 // nodes so far
 	allowed   allowance.Limits    // of nodes from the next start on
+	rounds    uint32              // of automatic advancement, likewise
 	ids       int
 	idsMu     sync.Mutex
 	story     transcript
@@ -220,8 +221,8 @@ func (st *stage) open(name string) {
 	n.Node = node.Start(node.Config{
 		Store: n.process, Blobs: st.blobs, Snapshots: &st.snapshots, Model: st.cast, Plugins: st.plugins.Load,
 		ModelReady: st.ready, OwnerAlive: st.alive, Trace: n.trace,
-		Allowances: st.allowed,
-		Name:       n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
+		Allowances: st.allowed, AdvanceLimit: st.rounds,
+		Name: n.id, IdleAfter: 24 * 365 * time.Hour, NewID: st.newID, Log: slog.New(slog.DiscardHandler),
 	})
 	st.idsMu.Lock()
 	defer st.idsMu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/covel/covel/kernel/allowance"
+	"github.com/covel/covel/kernel/session"
 )
 
 func allowanceFlags(c *cobra.Command) {
@@ -17,6 +18,17 @@ func allowanceFlags(c *cobra.Command) {
 	c.Flags().StringToInt("allowance", map[string]int{
 		"model-calls": d.ModelCalls, "tool-calls": d.ToolCalls, "subagents": d.Subagents, "duration-ms": int(d.Duration.Milliseconds()),
 	}, "the most one turn may spend, everything beneath it included; a session can lower it")
+	c.Flags().Uint32("advance-limit", session.AdvanceLimit, "how many rounds the story may go on by itself after one input; a session can lower it")
+}
+
+// advanceLimit reads the flag. The limit has a budget of its own for each round, so it is none of the allowances (decisions:
+// "Execution allowances").
+func advanceLimit(c *cobra.Command) (uint32, error) {
+	n, err := c.Flags().GetUint32("advance-limit")
+	if err == nil && n == 0 {
+		err = errors.New("expected a number above 0")
+	}
+	return n, errors.Wrap(err, "--advance-limit")
 }
 
 // allowances reads the flag; what it does not name takes the default.

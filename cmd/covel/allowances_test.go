@@ -40,3 +40,26 @@ func TestAllowanceFlags(t *testing.T) {
 		}
 	}
 }
+
+// Rule DEC Execution allowances: the advancement limit is 12 rounds, set per host.
+func TestAdvanceLimitFlag(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want uint32
+		err  string
+	}{
+		{nil, 12, ""},
+		{[]string{"--advance-limit", "3"}, 3, ""},
+		{[]string{"--advance-limit", "0"}, 0, "above 0"},
+	} {
+		cmd := &cobra.Command{}
+		allowanceFlags(cmd)
+		if err := cmd.ParseFlags(c.args); err != nil {
+			t.Fatal(err)
+		}
+		got, err := advanceLimit(cmd)
+		if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%v: %d, %v", c.args, got, err)
+		}
+	}
+}

@@ -52,6 +52,7 @@ type appConfig struct {
 	instructionLocale string
 	suspensionTTL     time.Duration
 	allowances        allowance.Limits
+	advanceLimit      uint32
 	traceDays         int // how many days before today the trace is kept; 0: for ever
 	log               *slog.Logger
 	plugins           []registry.Source // beside the bundled ones and those of the plugins folder
@@ -133,7 +134,7 @@ func openApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	}()
 	a.node = node.Start(node.Config{
 		Store: a.store, Blobs: blobs, Snapshots: a.reads, Due: a.reads, Model: c.model,
-		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Allowances: c.allowances,
+		Plugins: func() *registry.Generation { return a.plugins }, InstructionLocale: c.instructionLocale, SuspensionTTL: c.suspensionTTL, Allowances: c.allowances, AdvanceLimit: c.advanceLimit,
 		Trace: a.trace, Log: c.log,
 	})
 	return a, nil

@@ -63,6 +63,10 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 	if err != nil {
 		return serverConfig{}, err
 	}
+	rounds, err := advanceLimit(c)
+	if err != nil {
+		return serverConfig{}, err
+	}
 	models, info, err := llm.Open(cfg)
 	if err != nil {
 		return serverConfig{}, err
@@ -73,7 +77,7 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 	return serverConfig{
 		addr: addr, info: info, done: models.Close,
 		appConfig: appConfig{
-			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed,
+			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed, advanceLimit: rounds,
 			traceDays: max(days, 0), log: newLog(c),
 		},
 	}, nil
