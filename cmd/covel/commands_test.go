@@ -1,15 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	"github.com/covel/covel/events/sqlite"
+	"github.com/covel/covel/plugins/registry"
+	"github.com/covel/covel/plugins/sdk"
 )
 
 // ran executes a command line that must succeed, and gives what it printed.
@@ -155,6 +161,48 @@ func TestCommandsBesideAServerAndWithoutOne(t *testing.T) {
 	}
 	if out := ran(t, "sessions", "list", "--data", data); strings.Count(out, "\n") != 1 {
 		t.Errorf("sessions:\n%s", out)
+	}
+}
+
+// Rule DEC Fault latch: the operator resumes a plugin that was paused.
+func TestResumePlugin(t *testing.T) {
+	data := t.TempDir()
+	var broken atomic.Bool
+	broken.Store(true)
+	notes := sdk.Package{
+		FS: fstest.MapFS{"PLUGIN.md": {Data: []byte("---\nid: notes\nkind: core\nversion: 1.0.0\ndescription: Keeps notes.\n" +
+			"runtime: { type: function, schedule: { stage: post-turn }, function: { handler: keep } }\n---\n")}},
+		Register: func(covel *sdk.Covel) {
+			covel.RegisterHandler("keep", func(context.Context, *sdk.Runtime) (sdk.Result, error) {
+				if broken.Load() {
+					return sdk.Result{}, errors.New("坏了")
+				}
+				return sdk.Result{Outcome: sdk.Success}, nil
+			})
+		},
+	}
+	srv := startServer(t, data, bundledGame(), registry.Bundled("notes", notes))
+	table := playing(t, srv.url, "first", "陆青云") // the opening was the first input
+	table.do(say("one", "一"))
+	if paused := view(t, srv.url, "first").PausedPlugins; len(paused) != 0 {
+		t.Errorf("after two inputs %v are paused", paused)
+	}
+	if msg := failed(t, "sessions", "resume-plugin", "first", "notes", "--data", data); !strings.Contains(msg, "plugin_not_paused") {
+		t.Error(msg)
+	}
+	table.do(say("two", "二"))
+	if paused := view(t, srv.url, "first").PausedPlugins; !slices.Equal(paused, []string{"notes"}) {
+		t.Fatalf("after three inputs %v are paused", paused)
+	}
+	broken.Store(false)
+	if out := ran(t, "sessions", "resume-plugin", "first", "notes", "--data", data); !strings.Contains(out, "notes runs again in first") {
+		t.Error(out)
+	}
+	if paused := view(t, srv.url, "first").PausedPlugins; len(paused) != 0 {
+		t.Errorf("%v are paused still", paused)
+	}
+	if msg := failed(t, "sessions", "resume-plugin", "third", "notes", "--data", data, "--json"); !strings.Contains(msg, "session_not_found") {
+		t.Error(msg)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/covel/covel/gateway/play"
 	"github.com/covel/covel/kernel/model"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/projections"
 )
 
@@ -199,11 +200,11 @@ type testServer struct {
 	api *client.API
 }
 
-// startServer serves a data folder with a model; it is stopped at the end of the test, or before by stop.
-func startServer(t testing.TB, data string, m model.Provider) *testServer {
+// startServer serves a data folder with a model and what plugins are given beside the bundled ones; it is stopped at the end of the test, or before by stop.
+func startServer(t testing.TB, data string, m model.Provider, more ...registry.Source) *testServer {
 	t.Helper()
 	s, err := openServer(t.Context(), serverConfig{
-		addr: "127.0.0.1:0", appConfig: appConfig{home: filepath.Join(data, "home"), data: data, backend: "sqlite", model: m, log: slog.New(slog.DiscardHandler)},
+		addr: "127.0.0.1:0", appConfig: appConfig{home: filepath.Join(data, "home"), data: data, backend: "sqlite", model: m, plugins: more, log: slog.New(slog.DiscardHandler)},
 	})
 	if err != nil {
 		t.Fatal(err)

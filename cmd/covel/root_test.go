@@ -54,6 +54,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"sessions", "show"}, "one session id"},
 		{[]string{"sessions", "show", "a", "b"}, "one session id"},
 		{[]string{"sessions", "delete"}, "one session id"},
+		{[]string{"sessions", "resume-plugin", "x"}, "a plugin id"},
+		{[]string{"sessions", "resume-plugin", "x", "y"}, "no server runs"},
 		{[]string{"sessions", "burn", "x"}, `"burn"`},
 		{[]string{"events", "cat"}, "one session id"},
 		{[]string{"events", "cat", "x", "--from", "-1"}, "--from"},

@@ -50,7 +50,22 @@ data folder it is asked to, else the folder is opened for it.`,
 		RunE:    func(c *cobra.Command, args []string) error { return deleteSession(c, args[0]) },
 	}
 	jsonFlag(remove)
-	return group("sessions", "Sessions that were played", `Reads the log of the data folder (--data), also while a server writes it. Reading changes nothing.`, list, show, remove)
+	resume := &cobra.Command{
+		Use:   "resume-plugin ID PLUGIN",
+		Short: "Let a plugin run again that was paused after repeated errors",
+		Long: `Asks the server that runs on the data folder to let a plugin run again that it paused in a session: its errors in three inputs
+in a row. Only the memory of the server knows of the pause. With no server running, nothing is paused.`,
+		Example: "  covel sessions resume-plugin low-water-4c3vx6qz guide",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.Errorf("%s takes a session id and a plugin id, got %d arguments", c.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return resumePlugin(c, args[0], args[1]) },
+	}
+	jsonFlag(resume)
+	return group("sessions", "Sessions that were played", `Reads the log of the data folder (--data), also while a server writes it. Reading changes nothing.`, list, show, remove, resume)
 }
 
 func oneSession(c *cobra.Command, args []string) error {
@@ -219,6 +234,23 @@ func deleteSession(c *cobra.Command, id string) error {
 		return printJSON(c, map[string]any{"ok": true, "id": id})
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Deleted %s.\n", id)
+	return nil
+}
+
+// resumePlugin is the operator's way out of a pause (decisions: "Fault latch").
+func resumePlugin(c *cobra.Command, id, plugin string) error {
+	api, _, ok := runningServer(c.Context(), dataDir(c))
+	if !ok {
+		return errors.Errorf("no server runs on %s, so no plugin is paused: a pause ends with the server", dataDir(c))
+	}
+	defer api.Close()
+	if err := api.ResumePlugin(c.Context(), id, plugin); err != nil {
+		return err
+	}
+	if asJSON(c) {
+		return printJSON(c, map[string]any{"ok": true, "id": id, "pluginId": plugin})
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s runs again in %s.\n", plugin, id)
 	return nil
 }
 

@@ -136,6 +136,11 @@ func (a *API) Delete(ctx context.Context, id string) error {
 	return a.call(ctx, http.MethodDelete, "/api/sessions/"+url.PathEscape(id), nil, nil)
 }
 
+// ResumePlugin lets a plugin run again that was paused in a session after repeated errors.
+func (a *API) ResumePlugin(ctx context.Context, session, plugin string) error {
+	return a.call(ctx, http.MethodPost, "/api/sessions/"+url.PathEscape(session)+"/plugins/"+url.PathEscape(plugin)+"/resume", nil, nil)
+}
+
 // MessageSpecs gives the panels that belong under the newest message.
 func (a *API) MessageSpecs(ctx context.Context, session string) ([]Spec, error) {
 	var specs struct{ Message []Spec }
