@@ -218,8 +218,12 @@ func QuarterTokens(s string) int {
 			n += 3
 		case r < 0x0250: // a letter with a mark breaks its word
 			n += 12
-		case r < 0x0800: // Greek, Cyrillic, Hebrew, Arabic
+		case r < 0x0590: // Greek, Cyrillic
 			n += 3
+		case r < 0x0800: // Hebrew, Arabic
+			n += 4
+		case r >= 0xAC00 && r <= 0xD7AF: // Hangul
+			n += 6
 		case r >= 0x3400 && r <= 0x9FFF, r >= 0xF900 && r <= 0xFAFF:
 			n += 7
 		case r <= 0xFFFF:

@@ -267,15 +267,19 @@ func TestEstimateIsSafe(t *testing.T) {
 			t.Errorf("%q: %d, a tokeniser counts %d", c.text, got, c.tokens)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) { // also of texts that are put together from them
-		parts := rapid.SliceOf(rapid.SampledFrom(tokenised)).Draw(t, "parts")
-		text, tokens := "", 0
-		for _, p := range parts {
-			text, tokens = text+p.text, tokens+p.tokens
+}
+
+// Rule REF:plugins.md §18.4: the estimate of a long text is as safe as that of its parts: no part lives on another's rounding.
+func TestEstimateAddsUp(t *testing.T) {
+	for _, c := range tokenised {
+		if got := sdk.QuarterTokens(c.text); got < 4*c.tokens {
+			t.Errorf("%q: %d quarters, a tokeniser counts %d tokens", c.text, got, c.tokens)
 		}
-		// A tokeniser may count less for the whole than for the parts, never more.
-		if got := sdk.EstimateTokens(text); got < tokens {
-			t.Fatalf("%q: %d, a tokeniser counts %d", text, got, tokens)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
+		if sum := sdk.QuarterTokens(a) + sdk.QuarterTokens(b); sdk.QuarterTokens(a+b) != sum {
+			t.Fatalf("%q and %q: %d quarters apart, %d together", a, b, sum, sdk.QuarterTokens(a+b))
 		}
 	})
 }
