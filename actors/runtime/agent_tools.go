@@ -146,7 +146,7 @@ func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcom
 	for _, ev := range res.Events {
 		a.emitted = append(slices.Clone(a.emitted), ev.Topic)
 	}
-	out.OK, out.Content = true, res.Content
+	out.OK, out.Content, out.Wrote = true, res.Content, res.Wrote
 	return out
 }
 

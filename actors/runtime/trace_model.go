@@ -25,7 +25,7 @@ func (r *runtime) emitCall(e loop.CallModel, n string, waited time.Duration) *mo
 	q := e.Request
 	call := trace.LLMCall{
 		CallID: c.id, Purpose: string(e.Purpose), Step: e.Step, Attempt: e.Attempt, Slot: orElse(q.Slot, "story"), Streaming: q.Stream,
-		Messages: q.Messages, Tools: q.Tools, MaxOutputTokens: q.MaxOutputTokens, WaitMs: waited.Milliseconds(),
+		Messages: q.Messages, Tools: q.Tools, MaxOutputTokens: q.MaxOutputTokens, WaitMs: waited.Milliseconds(), RetryReason: e.Reason,
 	}
 	if q.ToolChoice != (model.ToolChoice{}) {
 		call.ToolChoice = q.ToolChoice

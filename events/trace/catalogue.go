@@ -168,7 +168,8 @@ type LLMCall struct {
 	ToolChoice      any    `json:"toolChoice,omitempty"`
 	ResponseFormat  any    `json:"responseFormat,omitempty"`
 	MaxOutputTokens int    `json:"maxOutputTokens,omitempty"`
-	WaitMs          int64  `json:"waitMs,omitempty"` // before this attempt
+	WaitMs          int64  `json:"waitMs,omitempty"`      // before this attempt
+	RetryReason     string `json:"retryReason,omitempty"` // why it repeats what was done before
 }
 
 // WithoutContents drops the prompt and what the tools are.

@@ -10,6 +10,7 @@ import (
 type work struct {
 	Business   bool            `json:"business,omitempty"`   // a business tool succeeded
 	After      bool            `json:"after,omitempty"`      // a tool of completeAfterTools succeeded
+	Wrote      bool            `json:"wrote,omitempty"`      // a business tool staged a write
 	Done       bool            `json:"done,omitempty"`       // runtime-done was called
 	Unresolved []string        `json:"unresolved,omitempty"` // tools with a failure that no later success of theirs resolved
 	Output     json.RawMessage `json:"output,omitempty"`     // result of the latest completing tool
@@ -24,7 +25,7 @@ func (w work) add(name string, o ToolOutcome, after bool) work {
 			w.Unresolved = append(slices.Clip(w.Unresolved), name)
 		}
 	default:
-		w.Business = true
+		w.Business, w.Wrote = true, w.Wrote || o.Wrote
 		if i := slices.Index(w.Unresolved, name); i >= 0 {
 			w.Unresolved = slices.Concat(w.Unresolved[:i], w.Unresolved[i+1:])
 		}
@@ -35,7 +36,8 @@ func (w work) add(name string, o ToolOutcome, after bool) work {
 	return w
 }
 
-// contractMet judges completion.require (seed: turn-pipeline.txt, "How a task counts as done").
+// contractMet judges completion.require (seed: turn-pipeline.txt, "How a task counts as done"). For an explicit end there must
+// be a real write, the success of a completing tool, or runtime-done.
 func (c Config) contractMet(w work) bool {
 	switch c.Require {
 	case RequireToolUse:
@@ -44,7 +46,7 @@ func (c Config) contractMet(w work) bool {
 		}
 		return w.Business
 	case RequireExplicit:
-		return (w.After || w.Done) && len(w.Unresolved) == 0
+		return (w.After || w.Wrote || w.Done) && len(w.Unresolved) == 0
 	}
 	return true
 }

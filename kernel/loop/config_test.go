@@ -11,36 +11,8 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func TestProfileOfARuntime(t *testing.T) {
-	story := manifest.IO{Visibility: manifest.VisibilityStory}
-	for _, c := range []struct {
-		name string
-		rt   manifest.Runtime
-		want func(p *Profile)
-		base ProfileName
-	}{
-		{"story by visibility", manifest.Runtime{IO: story}, nil, StoryProfile},
-		{"system otherwise", manifest.Runtime{}, nil, SystemProfile},
-		{"named", manifest.Runtime{IO: story, Agent: manifest.Agent{Profile: "actor"}}, nil, ActorProfile},
-		{"single values", manifest.Runtime{IO: story, Agent: manifest.Agent{
-			Stream: ptr(false), Fallback: "fail", MaxSteps: 5,
-			Corrections: manifest.Corrections{Review: ptr(0)}, Finalizer: manifest.Finalizer{MaxSteps: ptr(false), DeadlineReserveMs: ptr(5000)},
-		}}, func(p *Profile) {
-			p.Stream, p.Fallback, p.MaxSteps, p.Corrections.Review, p.Finalizer = false, FallbackFail, 5, 0, Finalizer{DeadlineReserveMs: 5000}
-		}, StoryProfile},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			want := ResolveProfile(c.base)
-			if c.want != nil {
-				c.want(&want)
-			}
-			if got := ProfileOf(c.rt); got != want {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
-		})
-	}
-}
-
+// Rule REF plugins.md §9.1: the authorised names are those declared, deferred ones too; the completion mode says who ends the run.
+// Rule DEC Loop profiles: agent.completion says require and afterTools.
 func TestNewConfig(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"segments":{"type":"array"}}}`)
 	save := []ToolOffer{{Tool: model.Tool{Name: "save"}}}

@@ -104,6 +104,8 @@ type ToolOutcome struct {
 	// Content is the full result of a successful call, JSON; the output of a completing tool.
 	Content   json.RawMessage `json:"content,omitempty"`
 	ErrorCode string          `json:"errorCode,omitempty"`
+	// Wrote: the call staged a write, an event, a question or something to show.
+	Wrote bool `json:"wrote,omitempty"`
 	// Refused: the tool itself refused. It counts neither as business work nor as a failure.
 	Refused bool `json:"refused,omitempty"`
 	// Skipped: the call was not executed (hook, cancellation). It is answered and counts as nothing.

@@ -16,6 +16,13 @@ const (
 	DefaultDeadline = 180 * time.Second // of an agent that names none (decisions: "Loop profiles")
 )
 
+// What one request may take, with all its attempts (reference: plugins.md §9.4, "Transport budget"). Time in which the model
+// writes is not counted.
+const (
+	CallBudget   = 120 * time.Second
+	CallRequests = 8
+)
+
 // Limits are what a runtime says about time; a zero takes the default.
 type Limits struct {
 	FirstToken time.Duration `json:"firstToken,omitempty"`
@@ -41,22 +48,31 @@ func (l Limits) deadline() time.Duration {
 	return DefaultDeadline
 }
 
+// callBudget is what a request may wait in all. A runtime that names longer limits has them for each of its attempts.
+func (c Config) callBudget() time.Duration {
+	return max(CallBudget, time.Duration(1+c.Retry.MaxRetries)*max(c.Limits.FirstToken, c.Limits.Call))
+}
+
+// callSpent: the present request has used up its budget, and no further attempt is made.
+func (m *machine) callSpent() bool {
+	return m.s.Call.Attempt >= CallRequests || m.s.Call.Waited >= m.s.Config.callBudget()
+}
+
 // limits bounds the silence of the present attempt. Defaults and what a runtime says about a stream are cut so that every
-// attempt that is still allowed fits into the time left (fault case BL-04: a silent model used up the time of the retry). An
-// explicit limit of a whole call is taken as it is.
+// attempt that is still allowed fits into the time left and into the budget of the request (fault case BL-04: a silent model
+// used up the time of the retry). An explicit limit of a whole call is taken as it is.
 func (m *machine) limits(stream bool, after time.Duration) model.Limits {
 	l := m.s.Config.Limits
 	attempts := 1 + max(m.s.Config.Retry.MaxRetries-m.s.Call.Retries, 0)
-	free := m.s.Left - after - FinalizerNeeds
-	for n := range attempts {
-		free -= Backoff(m.s.Call.Attempt + n)
-	}
-	cut := func(d time.Duration) time.Duration {
-		if m.s.Left > 0 {
-			d = min(d, free/time.Duration(attempts))
+	free := m.s.Config.callBudget() - m.s.Call.Waited
+	if m.s.Left > 0 {
+		left := m.s.Left - after - FinalizerNeeds
+		for n := range attempts {
+			left -= Backoff(m.s.Call.Attempt + n)
 		}
-		return max(d, MinSilence)
+		free = min(free, left)
 	}
+	cut := func(d time.Duration) time.Duration { return max(min(d, free/time.Duration(attempts)), MinSilence) }
 	if stream {
 		return model.Limits{FirstToken: cut(orDuration(l.FirstToken, DefaultSilence)), Idle: cut(orDuration(l.Idle, DefaultSilence))}
 	}

@@ -109,11 +109,11 @@ type State struct {
 	ForceTool  bool              `json:"forceTool,omitempty"`  // the next request must call a tool
 	ToolsOff   bool              `json:"toolsOff,omitempty"`   // loop fallback: no tools for the rest of the run
 
-	Spent     Corrections `json:"spent"`               // corrections already used
-	Truncated int         `json:"truncated,omitempty"` // attempts repeated because the answer was cut off
-	Repeat    repetition  `json:"repeat,omitzero"`
-	Work      work        `json:"work,omitzero"`
-	Ending    *ending     `json:"ending,omitempty"` // how the step loop ended, while the result is settled
+	Spent   Corrections `json:"spent"` // corrections already used
+	Repeat  repetition  `json:"repeat,omitzero"`
+	Because string      `json:"because,omitempty"` // why the next request repeats what was done before, for the trace
+	Work    work        `json:"work,omitzero"`
+	Ending  *ending     `json:"ending,omitempty"` // how the step loop ended, while the result is settled
 
 	Queue  []Interjection `json:"queue,omitempty"`  // lines of the player that are not merged yet
 	Merged []Interjection `json:"merged,omitempty"` // those that are
@@ -142,6 +142,10 @@ type modelCall struct {
 	Retries int     `json:"retries,omitempty"` // attempts repeated because of a failure
 	Hint    string  `json:"hint,omitempty"`    // last message of the request copy, for a repeated attempt
 	Reason  string  `json:"reason,omitempty"`  // why the latest attempt is a repeated one
+
+	Truncated bool          `json:"truncated,omitempty"` // an attempt was repeated because the answer was cut off
+	SentLeft  time.Duration `json:"sentLeft,omitempty"`  // Left when the latest attempt was sent; 0: unknown
+	Waited    time.Duration `json:"waited,omitempty"`    // what earlier attempts took, without the time the model was writing
 	// Rewritten is the request as the PreLLMCall hooks gave it; every attempt sends it.
 	Rewritten *model.Request `json:"rewritten,omitempty"`
 	Silent    bool           `json:"silent,omitempty"` // a hook turned streaming off for this call

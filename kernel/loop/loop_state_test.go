@@ -207,22 +207,7 @@ func TestEncodeKeepsTheBytesOfSchemas(t *testing.T) {
 	}
 }
 
-func TestProfiles(t *testing.T) {
-	corrections := Corrections{ToolUse: 1, Review: 2, Perturbation: 1, Output: 1}
-	for _, want := range []Profile{
-		{StoryProfile, true, true, true, FallbackToolsOff, 20, corrections, Finalizer{MaxSteps: true}},
-		{SystemProfile, false, false, false, FallbackFail, 20, corrections, Finalizer{MaxSteps: true}},
-		{ActorProfile, false, false, false, FallbackToolsOff, 20, corrections, Finalizer{MaxSteps: true}},
-	} {
-		if got := ResolveProfile(want.Name); got != want {
-			t.Errorf("%s: %+v", want.Name, got)
-		}
-	}
-	if got := ResolveProfile("nonsense"); got.Name != SystemProfile {
-		t.Errorf("unknown profile gives %s", got.Name)
-	}
-}
-
+// Rule DEC Stop reasons: there are seventeen, each with a name of its own.
 func TestStopReasonsAreDistinct(t *testing.T) {
 	seen := map[StopReason]bool{}
 	for _, r := range StopReasons {

@@ -66,8 +66,9 @@ func ResolveProfile(name ProfileName) Profile {
 }
 
 // ProfileOf is the profile of a runtime: the one it names, else actor for a sub-agent, story for a runtime with story
-// visibility, and system for any other; single values that its manifest gives replace the profile's. A sub-agent writes for
-// the run that asked and never to the player.
+// visibility, and system for any other; single values that its manifest gives replace the profile's. Only a story reaches the
+// narrative feed, whatever the profile (reference: plugins.md §9.1, "Streaming"); a sub-agent writes for the run that asked
+// and never to the player.
 func ProfileOf(rt manifest.Runtime) Profile {
 	a := rt.Agent
 	name := ProfileName(a.Profile)
@@ -94,9 +95,8 @@ func ProfileOf(rt manifest.Runtime) Profile {
 	if a.MaxSteps > 0 {
 		p.MaxSteps = a.MaxSteps
 	}
-	if rt.Schedule.SubagentOnly {
-		p.Stream, p.Steering = false, false
-	}
+	p.Stream = p.Stream && rt.IO.Visibility == manifest.VisibilityStory && !rt.Schedule.SubagentOnly
+	p.Steering = p.Steering && !rt.Schedule.SubagentOnly
 	return p
 }
 

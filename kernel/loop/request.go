@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -87,7 +88,7 @@ func cleanCalls(calls []model.ToolCall) []model.ToolCall {
 
 // call makes a new request and asks the PreLLMCall hooks about it.
 func (m *machine) call(p Purpose) {
-	m.s.Call = modelCall{Purpose: p}
+	m.s.Call, m.s.Because = modelCall{Purpose: p, Reason: m.s.Because}, ""
 	m.s.Reply = nil
 	if m.s.Config.Hooks.PreCall {
 		m.s.Await = AwaitPreCall
@@ -157,7 +158,7 @@ const noContext = "the context is empty or ends on an assistant message"
 // attempt sends the present request, once more with a hint when an earlier answer was unusable.
 func (m *machine) attempt(hint string, after time.Duration) {
 	m.s.Call.Attempt++
-	m.s.Call.Hint = hint
+	m.s.Call.Hint, m.s.Call.SentLeft = hint, max(m.s.Left-after, 0)
 	m.s.Stream, m.s.Reply = SegmentStream{}, nil
 	m.s.Await = AwaitModel
 	m.countUsage(func(u *Usage) { u.ModelCalls++ })
@@ -182,8 +183,9 @@ func (m *machine) sent() model.Request {
 		}
 	}
 	req.Stream = m.s.Config.Stream && !m.s.Call.Silent
-	if m.s.Call.Hint != "" {
-		req.Messages = append(slices.Clip(req.Messages), model.Message{Role: model.System, Content: m.s.Call.Hint})
+	if hint := m.s.Call.Hint; hint != "" { // never the same twice: a server that keeps answers would give the bad one again
+		hint += strings.Repeat(" ", m.s.Call.Attempt-2)
+		req.Messages = append(slices.Clip(req.Messages), model.Message{Role: model.System, Content: hint})
 	}
 	return req
 }

@@ -19,8 +19,10 @@ func (m *machine) modelFailed(in ModelFailed) {
 	m.callFailed(err)
 }
 
-// callFailed tries the request again or ends the run.
+// callFailed tries the request again or ends the run. From the second attempt on a small hint stands behind the request
+// (reference: plugins.md §9.4, "Between retries").
 func (m *machine) callFailed(err *model.Error) {
+	m.waited()
 	if err.Kind == model.Overflow {
 		m.overflow(text.Clean(err.Message))
 		return
@@ -36,11 +38,14 @@ func (m *machine) callFailed(err *model.Error) {
 	}
 	m.s.Call.Retries++
 	m.s.Call.Reason = retryReason(err)
-	hint := m.s.Call.Hint
-	if hint == "" && (err.Kind == model.Empty || err.Kind == model.Interrupted) {
-		hint = m.s.Config.sayAgain() // the model had read the request: do not send the very same again
+	m.attempt(orElse(m.s.Call.Hint, m.s.Config.sayAgain()), retryAfter(err))
+}
+
+// waited adds what the latest attempt took to what its request has waited for.
+func (m *machine) waited() {
+	if c := &m.s.Call; c.SentLeft > 0 && m.s.Left > 0 {
+		c.Waited += max(c.SentLeft-m.s.Left, 0)
 	}
-	m.attempt(hint, retryAfter(err))
 }
 
 // mayRetry: text that a player has already read is never followed by another attempt, so that two answers are not glued
@@ -48,10 +53,10 @@ func (m *machine) callFailed(err *model.Error) {
 // not begun.
 func (m *machine) mayRetry(err *model.Error) bool {
 	policy := m.s.Config.Retry
-	if len(m.s.Shown) > 0 || m.s.Call.Retries >= policy.MaxRetries || !slices.Contains(policy.Kinds, err.Kind) {
+	if len(m.s.Shown) > 0 || m.s.Call.Retries >= policy.MaxRetries || !slices.Contains(policy.Kinds, err.Kind) || m.callSpent() {
 		return false
 	}
-	return m.s.Left == 0 || retryAfter(err)+FinalizerNeeds <= m.s.Left
+	return m.s.Left == 0 || max(retryAfter(err), Backoff(m.s.Call.Attempt+1))+FinalizerNeeds <= m.s.Left
 }
 
 func retryAfter(err *model.Error) time.Duration { return min(max(err.RetryAfter, 0), MaxRetryAfter) }
@@ -60,11 +65,12 @@ func retryAfter(err *model.Error) time.Duration { return min(max(err.RetryAfter,
 // (reference: plugins.md §9.4).
 func (m *machine) tooLong() {
 	m.withdraw()
-	if m.s.Truncated > 0 {
+	m.waited()
+	if m.s.Call.Truncated || m.callSpent() {
 		m.failCall(StopInvalidOutput, "the answer was cut off by the model's output limit, also when it was asked to be brief", nil)
 		return
 	}
-	m.s.Truncated++
+	m.s.Call.Truncated = true
 	m.s.Call.Reason = "truncated"
 	m.attempt(m.s.Config.sayBrief(), 0)
 }

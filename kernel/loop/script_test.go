@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "write what the scripts do into testdata
 //	delta "text"
 //	reply "text" [call id name `args`]… [finish=length] [left=10s]
 //	fail kind [status=529] [after=7s] [left=10s] "message"
-//	tools id=ok|fail|refused|skip|terminate|suspend[:content]… [exceeded="why"] [left=10s]
+//	tools id=ok|wrote|fail|refused|skip|terminate|suspend[:content]… [exceeded="why"] [left=10s]
 //	review ok | review "correction"
 //	timeup | cancel reason
 func TestScripts(t *testing.T) {
@@ -415,7 +415,8 @@ func scriptOutcomes(words []word) []ToolOutcome {
 		what, content, _ := strings.Cut(what, ":")
 		o := ToolOutcome{CallID: id}
 		switch what {
-		case "ok", "terminate":
+		case "ok", "wrote", "terminate":
+			o.Wrote = what == "wrote"
 			o.OK, o.Terminate, o.Result = true, what == "terminate", `{"summary":"ok"}`
 			if content != "" {
 				o.Content = json.RawMessage(content)

@@ -66,8 +66,11 @@ func (m *machine) contractProblem() string {
 		return "the run ended with failed tool calls that were not made good: " + strings.Join(m.s.Work.Unresolved, ", ")
 	}
 	need := "a successful tool call"
-	if len(c.AfterTools) > 0 {
+	switch {
+	case len(c.AfterTools) > 0:
 		need = "a successful call of " + strings.Join(c.AfterTools, " or ")
+	case c.Require == RequireExplicit:
+		need = "a write or a call of " + RuntimeDone
 	}
 	return fmt.Sprintf("the run ended without %s (completion requires %s)", need, c.Require)
 }

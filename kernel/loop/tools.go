@@ -299,6 +299,7 @@ func (m *machine) recordUnexecuted() {
 // repeated answers a loop of identical calls: a hint first, then the profile's fallback (fault case BL-16).
 func (m *machine) repeated() {
 	c, r := m.s.Config, m.s.Repeat
+	m.s.Because = "tool-loop-detected"
 	if m.s.Spent.Perturbation < c.Profile.Corrections.Perturbation {
 		m.s.Spent.Perturbation++
 		m.tell(model.System, c.sayRepeat(r))

@@ -52,7 +52,7 @@ func (r CallResult) delegated(ctx context.Context, c Call, args json.RawMessage)
 	if err != nil {
 		return r.crash(err)
 	}
-	r.Envelope, r.Content = string(b), done.Kept
+	r.Envelope, r.Content, r.Wrote = string(b), done.Kept, len(done.Staged) > 0
 	if r.Content == nil {
 		r.Content = json.RawMessage("null")
 	}

@@ -51,6 +51,7 @@ type CallResult struct {
 	Events      []sdk.EmittedEvent
 	Interaction *Interaction   // what the player is to be asked
 	UI          []sdk.UIRender // blocks to show
+	Wrote       bool           // it staged something: what stands above, or what its sub-agent staged
 
 	Err     *sdk.ToolError // as the model reads it
 	Refused bool           // the tool itself refused: no failure of the runtime
@@ -263,6 +264,7 @@ func (r CallResult) accept(tool sdk.Tool, done finished, language string) CallRe
 	}
 	r.Envelope, r.Content, r.Proposals, r.Events = text, done.content, done.proposals, done.events
 	r.Interaction, r.UI = asked, ui
+	r.Wrote = len(r.Proposals)+len(r.Events)+len(r.UI) > 0 || asked != nil
 	if r.Content == nil {
 		r.Content = json.RawMessage("null")
 	}
