@@ -45,6 +45,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"serve", "--colour", "red"}, "--colour"},
 		{[]string{"serve", "--addr", "here"}, "HOST:PORT"},
 		{[]string{"serve", "--addr", "0.0.0.0:7420"}, "loopback"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--instruction-locale", "zh-TW"}, "--instruction-locale"},
 		{[]string{"serve", "--model", "magic"}, "magic"},
 		{[]string{"serve", "--model", "scripted:/nowhere.txt"}, "nowhere.txt"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--store", "paper"}, "paper"},

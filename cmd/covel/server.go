@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/covel/covel/gateway/web"
 	"github.com/covel/covel/kernel/commit"
 	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/prompt"
 	"github.com/covel/covel/plugins/registry"
 )
 
@@ -72,6 +74,9 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 		return serverConfig{}, err
 	}
 	locale, _ := c.Flags().GetString("instruction-locale")
+	if !slices.Contains([]string{"", prompt.English, prompt.Chinese}, locale) {
+		return serverConfig{}, errors.Errorf("--instruction-locale %q: instructions exist in en and zh; leave it out to follow each session", locale)
+	}
 	ttl, _ := c.Flags().GetInt64("suspension-ttl-ms")
 	days, _ := c.Flags().GetInt("trace-retention-days")
 	return serverConfig{

@@ -8,7 +8,7 @@ import (
 
 // What the loop says to the model, in the instruction language. Results of tools are English like all tool texts.
 
-func (c Config) zh() bool { return strings.HasPrefix(strings.ToLower(c.Locale), "zh") }
+func (c Config) zh() bool { return c.Locale == "zh" }
 
 func (c Config) say(en, zh string, args ...any) string {
 	if c.zh() {

@@ -404,7 +404,9 @@ func TestTheFrame(t *testing.T) {
 	for _, c := range []struct{ locale, instructions, want string }{
 		{"en-GB", "", "[LANGUAGE] en-GB · Write all natural language in English."},
 		{"zh-CN", "en", "[LANGUAGE] zh-CN · Write all natural language in Simplified Chinese."},
-		{"zh-TW", "", "[LANGUAGE] zh-TW · 所有自然语言都使用繁体中文书写。"},
+		{"zh-TW", "", "[LANGUAGE] zh-TW · Write all natural language in Traditional Chinese."},
+		{"zh-TW", "zh", "[LANGUAGE] zh-TW · 所有自然语言都使用繁体中文书写。"},
+		{"zh-Hans-HK", "", "[LANGUAGE] zh-Hans-HK · 所有自然语言都使用简体中文书写。"},
 		{"en", "zh", "[LANGUAGE] en · 所有自然语言都使用英语书写。"},
 		{"ja", "", "[LANGUAGE] ja · Write all natural language in ja."},
 	} {

@@ -1,6 +1,10 @@
 package prompt
 
-import "strings"
+import (
+	"golang.org/x/text/language"
+
+	"github.com/covel/covel/plugins/sdk"
+)
 
 // Instruction locales.
 const (
@@ -8,17 +12,15 @@ const (
 	English = "en"
 )
 
-// InstructionLocale is the language in which instructions are given to the model: zh for sessions whose content is
-// Chinese (zh, zh-CN, zh-Hans, …), else en. override, when it is a Chinese or English tag, decides for all sessions
-// (COVEL_INSTRUCTION_LOCALE).
+// InstructionLocale is the language in which instructions are given to the model: Chinese for sessions whose content is in
+// Simplified Chinese, English for all others, Traditional Chinese among them: instructions exist in these two only, and the
+// [LANGUAGE] line names the content's own. override, Chinese or English, decides for all sessions (COVEL_INSTRUCTION_LOCALE).
 func InstructionLocale(locale, override string) string {
-	for _, l := range []string{override, locale} {
-		switch base, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(l, "_", "-")), "-"); base {
-		case Chinese:
-			return Chinese
-		case English:
-			return English
-		}
+	switch {
+	case override != "":
+		return override
+	case sdk.SimplifiedChinese(locale):
+		return Chinese
 	}
 	return English
 }
@@ -33,16 +35,19 @@ func (s say) in(en, zh string) string {
 	return en
 }
 
-// language names the content language for the [LANGUAGE] line.
+// language names the content language for the [LANGUAGE] line; the tag itself where it is neither English nor Chinese.
 func (s say) language(locale string) string {
-	l := strings.ToLower(strings.ReplaceAll(locale, "_", "-"))
-	switch base, _, _ := strings.Cut(l, "-"); {
-	case base == English:
+	tag, err := language.Parse(locale)
+	if err != nil {
+		return locale
+	}
+	switch base, _ := tag.Base(); {
+	case base.String() == English:
 		return s.in("English", "英语")
-	case base == Chinese && (strings.Contains(l, "hant") || strings.HasSuffix(l, "-tw") || strings.HasSuffix(l, "-hk")):
-		return s.in("Traditional Chinese", "繁体中文")
-	case base == Chinese:
+	case sdk.SimplifiedChinese(locale):
 		return s.in("Simplified Chinese", "简体中文")
+	case base.String() == Chinese:
+		return s.in("Traditional Chinese", "繁体中文")
 	}
 	return locale
 }

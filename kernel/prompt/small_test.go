@@ -14,11 +14,15 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
+// Rule REF:plugins.md §19: sessions in Simplified Chinese read the Chinese instructions, everything else, Traditional Chinese too, the
+// English ones; the host can force one.
+// Rule TL:759: COVEL_INSTRUCTION_LOCALE decides for every session.
 func TestInstructionLocale(t *testing.T) {
 	for _, c := range []struct{ locale, override, want string }{
-		{"zh", "", "zh"}, {"zh-CN", "", "zh"}, {"zh_Hans_SG", "", "zh"}, {"ZH-TW", "", "zh"},
-		{"en", "", "en"}, {"fr-FR", "", "en"}, {"", "", "en"}, {"zha", "", "en"},
-		{"zh-CN", "en", "en"}, {"en", "zh-CN", "zh"}, {"zh-CN", "fr", "zh"},
+		{"zh", "", "zh"}, {"zh-CN", "", "zh"}, {"zh_Hans_SG", "", "zh"}, {"zh-SG", "", "zh"}, {"zh-Hans-TW", "", "zh"},
+		{"ZH-TW", "", "en"}, {"zh-HK", "", "en"}, {"zh-MO", "", "en"}, {"zh-Hant", "", "en"}, {"zh_Hant_CN", "", "en"}, {"yue", "", "en"},
+		{"en", "", "en"}, {"fr-FR", "", "en"}, {"", "", "en"}, {"zha", "", "en"}, {"中文", "", "en"}, {"zh-", "", "en"},
+		{"zh-CN", "en", "en"}, {"en", "zh", "zh"}, {"zh-TW", "zh", "zh"},
 	} {
 		if got := prompt.InstructionLocale(c.locale, c.override); got != c.want {
 			t.Errorf("InstructionLocale(%q, %q) = %s, want %s", c.locale, c.override, got, c.want)

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"golang.org/x/text/language"
 )
 
 // Prompts are a package's own prompt texts: <name>.md in English and <name>.zh.md in Simplified Chinese in one folder. Texts
@@ -32,19 +34,15 @@ func (p Prompts) In(name, locale string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// SimplifiedChinese says whether a locale's content is written in Simplified Chinese: zh, zh-CN, zh-Hans, zh-SG, and not zh-TW.
+// SimplifiedChinese says whether a locale's content is written in Simplified Chinese: zh, zh-CN, zh-Hans, zh-SG, and not zh-TW
+// or zh-HK. Where the tag names no script, the script is the one its region is likely to write. A session in another language,
+// Traditional Chinese too, has its models instructed in English (reference: plugins.md §19).
 func SimplifiedChinese(locale string) bool {
-	parts := strings.Split(strings.ToLower(strings.ReplaceAll(locale, "_", "-")), "-")
-	if parts[0] != "zh" {
+	tag, err := language.Parse(locale)
+	if err != nil {
 		return false
 	}
-	for _, p := range parts[1:] {
-		switch p {
-		case "hans":
-			return true
-		case "hant", "tw", "hk", "mo":
-			return false
-		}
-	}
-	return true
+	base, _ := tag.Base()
+	script, _ := tag.Script()
+	return base.String() == "zh" && script.String() == "Hans"
 }

@@ -15,7 +15,7 @@ func TestPrompts(t *testing.T) {
 		"prompts/only.md": {Data: []byte("Only.")},
 	}, "prompts")
 	for _, c := range []struct{ name, locale, want string }{
-		{"sum", "zh-CN", "概括。"}, {"sum", "zh", "概括。"}, {"sum", "zh_Hans_TW", "概括。"}, {"sum", "zh-TW", "Sum up."}, {"sum", "zh-Hant", "Sum up."},
+		{"sum", "zh-CN", "概括。"}, {"sum", "zh", "概括。"}, {"sum", "zh_Hans_TW", "概括。"}, {"sum", "zh-TW", "Sum up."}, {"sum", "zh-Hant", "Sum up."}, {"sum", "zh-HK", "Sum up."}, {"sum", "不是", "Sum up."},
 		{"sum", "fr", "Sum up."}, {"sum", "", "Sum up."}, {"sum", "zha", "Sum up."}, {"only", "zh-CN", "Only."},
 	} {
 		if got, err := p.In(c.name, c.locale); err != nil || got != c.want {
