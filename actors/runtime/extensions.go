@@ -80,7 +80,11 @@ func (e *Extensions) Call(ctx context.Context, point string, input any) (extensi
 	if !ok {
 		return extension.Result{}, errors.Errorf("there is no extension point %q", point)
 	}
-	providers := e.frozen.Generation.Providers(e.frozen.Plugins(), point, "")
+	slot := ""
+	if in, ok := input.(sdk.SlotInput); ok {
+		slot = in.Slot
+	}
+	providers := e.frozen.Generation.Providers(e.frozen.Plugins(), point, slot)
 	if len(providers) == 0 {
 		return extension.Result{}, nil
 	}
@@ -158,13 +162,16 @@ func (e *Extensions) combine(ctx context.Context, p points.Point, input json.Raw
 }
 
 // check is what a point's outputs must fulfil beside their schema.
-func (e *Extensions) check(p points.Point) func(extension.Provider, json.RawMessage) error {
-	if p.ID != points.WorldContext {
-		return nil
+func (e *Extensions) check(p points.Point) func(who extension.Provider, input, output json.RawMessage) error {
+	switch p.ID {
+	case points.UISlot:
+		return extension.CheckSlot
+	case points.WorldContext:
+		return func(who extension.Provider, _, output json.RawMessage) error {
+			return extension.CheckWorldContext(who, output, e.frozen.Generation.Plugins[who.PluginID].Manifest.Runtimes)
+		}
 	}
-	return func(who extension.Provider, v json.RawMessage) error {
-		return extension.CheckWorldContext(who, v, e.frozen.Generation.Plugins[who.PluginID].Manifest.Runtimes)
-	}
+	return nil
 }
 
 // ask calls one handler. It is given up at the point's limit, whether it heeds its context or not; a panic is its failure.

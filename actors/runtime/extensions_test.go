@@ -172,6 +172,42 @@ func TestProvidersThatFail(t *testing.T) {
 	}
 }
 
+// Rule EP:123: only the providers of a slot are asked for its value, each gets the previous valid one, and a value that does
+// not fit the slot skips its provider.
+// Rule EP:122: a handler gets the slot, its value so far and the events that are previewed.
+func TestProvidersOfASlot(t *testing.T) {
+	const lamp = `{"actors":[{"characterId":"龙胆","displayName":"龙胆"}]}`
+	var mu sync.Mutex
+	seen := map[string]string{}
+	give := func(plugin, value string) sdk.ExtensionHandler {
+		return sdk.Extend(func(_ context.Context, in sdk.SlotInput, x *sdk.ExtensionContext) (json.RawMessage, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[plugin] = fmt.Sprint(in.Slot, " ", string(in.Previous), " ", in.Events[0].Topic)
+			return json.RawMessage(value), nil
+		})
+	}
+	slots := map[string]string{"a": "stage.cast@1", "b": "stage.cast@1", "c": "stage.cast@1", "music": "stage.music@1"}
+	f := offered(t, points.UISlot, map[string]sdk.ExtensionHandler{
+		"a": give("a", lamp), "b": give("b", `{"volume":1}`), "c": give("c", lamp), "music": give("music", `{"volume":1}`),
+	})
+	for id, slot := range slots {
+		f.Generation.Plugins[id].Manifest.Contributes.Extensions[0].Slot = slot
+	}
+	r, err := caller(f).Call(context.Background(), points.UISlot, sdk.SlotInput{
+		Slot: "stage.cast@1", Events: []sdk.SlotEvent{{Topic: "stage.direction", Data: json.RawMessage(`{}`), TurnID: "t"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "asked", seen, map[string]string{"a": "stage.cast@1 null stage.direction", "b": "stage.cast@1 " + lamp + " stage.direction", "c": "stage.cast@1 " + lamp + " stage.direction"})
+	expect(t, "value", string(r.Outputs[0].Value), lamp)
+	var why *extension.SlotRefusal
+	if len(r.Failed) != 1 || r.Failed[0].Provider.PluginID != "b" || !errors.As(r.Failed[0].Err, &why) || why.Code != extension.SlotShape {
+		t.Errorf("failed %+v", r.Failed)
+	}
+}
+
 // Rule EP:130: the world's context is one provider's; EP:132: each field may be missing.
 // Rule EP:139: whose dimensions they are, the host says.
 func TestWorldContextOfASession(t *testing.T) {

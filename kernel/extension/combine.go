@@ -48,8 +48,8 @@ var ErrFailTurn = errors.New("an extension failed that the turn depends on")
 
 // Combine asks the providers of a point and puts their outputs together. call asks some of them with one input, at the same
 // time if there are several, and gives their answers in the same order. check may hold a valid output against more than its
-// schema; nil checks nothing. An input that does not fit the point is a defect of the host and an error.
-func Combine(p points.Point, input json.RawMessage, providers []Provider, check func(Provider, json.RawMessage) error,
+// schema, the input it was made from among it; nil checks nothing. An input that does not fit the point is a defect of the host and an error.
+func Combine(p points.Point, input json.RawMessage, providers []Provider, check func(who Provider, input, output json.RawMessage) error,
 	call func(providers []Provider, input json.RawMessage) []Answer,
 ) (Result, error) {
 	if err := p.CheckInput(input); err != nil {
@@ -62,7 +62,7 @@ func Combine(p points.Point, input json.RawMessage, providers []Provider, check 
 			err = p.CheckOutput(a.Output)
 		}
 		if err == nil && check != nil {
-			err = check(who, a.Output)
+			err = check(who, input, a.Output)
 		}
 		if err == nil {
 			return a.Output, nil

@@ -92,24 +92,6 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// Rule EP:43: a slot's providers get the previous value; one that changes nothing returns it.
-func TestSlotPipeline(t *testing.T) {
-	r, err := extension.Combine(point(t, points.UISlot), json.RawMessage(`{"slot":"stage.cast@1","previous":null,"events":[]}`), providers("p", "q"), nil,
-		func(who []extension.Provider, input json.RawMessage) []extension.Answer {
-			var in struct{ Previous map[string]string }
-			_ = json.Unmarshal(input, &in)
-			if in.Previous == nil {
-				in.Previous = map[string]string{}
-			}
-			in.Previous[who[0].PluginID] = "here"
-			b, _ := json.Marshal(in.Previous)
-			return []extension.Answer{{Output: b}}
-		})
-	if err != nil || string(r.Outputs[0].Value) != `{"p":"here","q":"here"}` {
-		t.Errorf("%s %v", r.Outputs, err)
-	}
-}
-
 // Rule EP:46: single asks one provider; without one the call site has its default.
 // Rule EP:52–53: fail-turn fails the whole turn, skip does not.
 func TestSingle(t *testing.T) {

@@ -60,11 +60,6 @@ var All = []Point{
 	{HistoryCompact, Single, 60 * time.Second, Skip, compactInput, compactOutput},
 }
 
-// Slots are the places of the interface that ui.slot@1 fills.
-var Slots = []string{
-	"stage.backdrop@1", "stage.cast@1", "stage.dialogue@1", "stage.choices@1", "stage.music@1", "character.visual@1", "session.summary@1",
-}
-
 // Find gives the point of an id.
 func Find(id string) (Point, bool) {
 	i := slices.IndexFunc(All, func(p Point) bool { return p.ID == id })
@@ -83,14 +78,19 @@ func IsKernel(contract string) bool {
 // compiled holds the schemas of the table, compiled when they are first asked for.
 var compiled = sync.OnceValue(func() map[string]*schema.Schema {
 	out := map[string]*schema.Schema{}
-	for _, p := range All {
-		for _, raw := range []string{p.in, p.out} {
-			s, err := schema.Compile([]byte(raw))
-			if err != nil {
-				panic("points: " + p.ID + ": " + err.Error()) // constants of this package
-			}
-			out[raw] = s
+	add := func(id, raw string) {
+		s, err := schema.Compile([]byte(raw))
+		if err != nil {
+			panic("points: " + id + ": " + err.Error()) // constants of this package
 		}
+		out[raw] = s
+	}
+	for _, p := range All {
+		add(p.ID, p.in)
+		add(p.ID, p.out)
+	}
+	for _, id := range Slots {
+		add(id, slotValues[id])
 	}
 	return out
 })

@@ -31,8 +31,11 @@ const transformOutput = `{"type":"object","additionalProperties":false,"required
 "properties":{"messages":{"type":"array","maxItems":5000,"items":` + historyMessage + `}}}`
 
 const slotInput = `{"type":"object","additionalProperties":false,"required":["slot","previous","events"],
-"properties":{"slot":{"type":"string"},"key":{"type":"string"},"previous":true,"events":{"type":"array"}}}`
+"properties":{"slot":{"type":"string"},"key":{"type":"string"},"previous":{"type":["object","null"]},"events":{"type":"array","items":{
+"type":"object","additionalProperties":false,"required":["topic","data","turnId"],
+"properties":{"topic":{"type":"string"},"data":true,"turnId":{"type":"string"},"pluginId":{"type":"string"}}}}}}`
 
+// slotOutput is what the values of all slots have in common; CheckSlot knows those of each.
 const slotOutput = `{"type":["object","null"]}`
 
 const imageFlowOutput = `{"type":"object","additionalProperties":false,"required":["entryRuntimeId","assetRuntimeIds"],

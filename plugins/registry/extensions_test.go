@@ -19,6 +19,7 @@ func extensionSource(id, extensions string, register func(*sdk.Covel)) Source {
 	return Bundled(id, sdk.Package{FS: files(map[string]string{"PLUGIN.md": "---\ndescription: x\ncontributes:\n  extensions: " + extensions + "\n---\n"}), Register: register})
 }
 
+// Rule EP:122: a provider of ui.slot@1 declares its slot, and may declare order, watch and preview; no other point has these.
 // Rule EP:21: what is declared and not registered, or registered and not declared, fails the whole plugin.
 func TestExtensionsMustMatchTheirDeclarations(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -36,11 +37,18 @@ func TestExtensionsMustMatchTheirDeclarations(t *testing.T) {
 			c.ProvideExtension("prompt.segment@1", "a", extension)
 			c.ProvideExtension("prompt.segment@1", "a", extension)
 		}, "registered twice"},
-		"no handler":       {"[{point: prompt.segment@1, id: a}]", func(c *sdk.Covel) { c.ProvideExtension("prompt.segment@1", "a", nil) }, "has no handler"},
-		"an old version":   {"[{point: history.compact@1, id: a}]", func(*sdk.Covel) {}, `"history.compact@1" is not an extension point`},
-		"a slot elsewhere": {"[{point: prompt.segment@1, id: a, slot: stage.cast@1}]", func(*sdk.Covel) {}, "Only ui.slot@1 fills a slot"},
-		"no such slot":     {"[{point: ui.slot@1, id: a, slot: stage.door@1}]", func(*sdk.Covel) {}, `"stage.door@1" is not a slot`},
-		"reserved":         {"[{point: prompt.segment@1, id: static-prompt}]", func(*sdk.Covel) {}, "is the id of contributes.prompt"},
+		"no handler":        {"[{point: prompt.segment@1, id: a}]", func(c *sdk.Covel) { c.ProvideExtension("prompt.segment@1", "a", nil) }, "has no handler"},
+		"an old version":    {"[{point: history.compact@1, id: a}]", func(*sdk.Covel) {}, `"history.compact@1" is not an extension point`},
+		"a slot elsewhere":  {"[{point: prompt.segment@1, id: a, slot: stage.cast@1}]", func(*sdk.Covel) {}, "Only ui.slot@1 fills a slot"},
+		"no such slot":      {"[{point: ui.slot@1, id: a, slot: stage.door@1}]", func(*sdk.Covel) {}, `"stage.door@1" is not a slot`},
+		"a slot":            {"[{point: ui.slot@1, id: a, slot: stage.cast@1, order: -2, watch: [cast], preview: [stage.direction]}]", func(c *sdk.Covel) { c.ProvideExtension("ui.slot@1", "a", extension) }, ""},
+		"no slot":           {"[{point: ui.slot@1, id: a}]", func(*sdk.Covel) {}, "slot: is required"},
+		"watch elsewhere":   {"[{point: prompt.segment@1, id: a, watch: [cast]}]", func(*sdk.Covel) {}, "Only ui.slot@1 watches"},
+		"preview elsewhere": {"[{point: prompt.segment@1, id: a, preview: [a.b]}]", func(*sdk.Covel) {}, "Only ui.slot@1 has a preview"},
+		"no namespace":      {"[{point: ui.slot@1, id: a, slot: stage.cast@1, watch: [_龙]}]", func(*sdk.Covel) {}, "is not a namespace"},
+		"no topic":          {"[{point: ui.slot@1, id: a, slot: stage.cast@1, preview: [direction]}]", func(*sdk.Covel) {}, "is not a topic"},
+		"who speaks":        {"[{point: ui.slot@1, id: a, slot: stage.dialogue@1}]", func(*sdk.Covel) {}, `"stage.dialogue@1" is not a slot`},
+		"reserved":          {"[{point: prompt.segment@1, id: static-prompt}]", func(*sdk.Covel) {}, "is the id of contributes.prompt"},
 		"single twice": {"[{point: history.compact@2, id: a}, {point: history.compact@2, id: b}]", func(c *sdk.Covel) {
 			c.ProvideExtension("history.compact@2", "a", extension)
 			c.ProvideExtension("history.compact@2", "b", extension)

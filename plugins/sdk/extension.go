@@ -139,6 +139,23 @@ type SegmentInput struct {
 	PlayerMessage string `json:"playerMessage"`
 }
 
+// SlotInput is the input of ui.slot@1. Previous is the slot's value so far, null when it is empty: a provider that changes
+// nothing returns it, null empties the slot.
+type SlotInput struct {
+	Slot     string          `json:"slot"`
+	Key      string          `json:"key,omitempty"`
+	Previous json.RawMessage `json:"previous"`
+	Events   []SlotEvent     `json:"events"`
+}
+
+// SlotEvent is an event of the running turn that a provider previews.
+type SlotEvent struct {
+	Topic    string          `json:"topic"`
+	Data     json.RawMessage `json:"data"`
+	TurnID   string          `json:"turnId"`
+	PluginID string          `json:"pluginId,omitempty"`
+}
+
 // HistoryMessage is one message of the conversation as providers see it.
 type HistoryMessage struct {
 	ID        string `json:"id"`
