@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/covel/covel/events/trace"
+	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 )
 
@@ -20,6 +22,7 @@ func init() {
 	sights = map[string]func(*stage, string){
 		"request":     func(st *stage, rest string) { showRequest(st, rest, false) },
 		"prompt":      func(st *stage, rest string) { showRequest(st, rest, true) },
+		"kept":        showKept,
 		"requests":    func(st *stage, rest string) { st.story.note("%s asked %d times", rest, len(st.cast.asked(rest))) },
 		"session":     showSession,
 		"story":       showStory,
@@ -66,7 +69,12 @@ func showRequest(st *stage, rest string, whole bool) {
 		st.story.note("%s asked nothing", rest)
 		return
 	}
-	for _, m := range all[len(all)-1].Messages {
+	st.noteMessages("", all[len(all)-1].Messages, whole)
+}
+
+// noteMessages writes messages down, those of the system whole or not at all.
+func (st *stage) noteMessages(where string, messages []model.Message, whole bool) {
+	for _, m := range messages {
 		if m.Role == model.System && !whole {
 			continue
 		}
@@ -77,7 +85,39 @@ func showRequest(st *stage, rest string, whole bool) {
 		for _, call := range m.ToolCalls {
 			text = strings.TrimSpace(text + " calls " + call.Name + " " + call.Arguments)
 		}
-		st.story.note("%s: %s", m.Role, text)
+		st.story.note("%s%s: %s", where, m.Role, text)
+	}
+}
+
+// showKept: what stands elsewhere of what a runtime's newest request told: its entry in the trace, the entries of the tools
+// it has called in the session, and the conversation of its suspended run.
+func showKept(st *stage, rest string) {
+	var request struct{ Messages []model.Message }
+	var tools []trace.ToolEnd
+	for _, e := range st.traceEntries() {
+		switch {
+		case e.RuntimeID != rest:
+		case e.Type == trace.LLMCalling:
+			request.Messages = nil
+			st.must(json.Unmarshal(e.Payload, &request))
+		case e.Type == trace.ToolCompleted:
+			tools = append(tools, trace.ToolEnd{})
+			st.must(json.Unmarshal(e.Payload, &tools[len(tools)-1]))
+		}
+	}
+	st.noteMessages("traced request, ", request.Messages, false)
+	for _, t := range tools {
+		st.story.note("traced tool %s: %s", t.ToolName, oneLine(t.Result))
+	}
+	for _, x := range st.state().Suspensions.Waiting {
+		if x.RuntimeID != rest {
+			continue
+		}
+		kept, err := turn.DecodeContinuation(x.Continuation)
+		st.must(err)
+		saved, err := loop.Decode(kept.Loop)
+		st.must(err)
+		st.noteMessages("saved run, ", saved.Messages, false)
 	}
 }
 
@@ -207,14 +247,19 @@ func showSuspensions(st *stage, _ string) {
 // told are the members of a trace payload that a transcript shows, in this order.
 var told = []string{"step", "toolName", "hookName", "event", "topic", "hazardRuntimeId", "calledRuntimeId", "depth", "message", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messages", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error", "types", "tools"}
 
-// showTrace: the entries since the last time, all or those whose type begins with one of the words.
-func showTrace(st *stage, rest string) {
+// traceEntries are all of the session, oldest first.
+func (st *stage) traceEntries() []trace.Entry {
 	for _, name := range sortedKeys(st.nodes) {
 		st.must(st.nodes[name].trace.Flush(context.Background()))
 	}
 	all, err := st.traces.Read(context.Background(), trace.Query{SessionID: sessionID})
 	st.must(err)
-	for _, e := range all {
+	return all
+}
+
+// showTrace: the entries since the last time, all or those whose type begins with one of the words.
+func showTrace(st *stage, rest string) {
+	for _, e := range st.traceEntries() {
 		if e.Seq <= st.traced {
 			continue
 		}

@@ -234,6 +234,35 @@ func TestAnyConversation(t *testing.T) {
 	})
 }
 
+// Rule TP:577: the ledger is not saved: a resumed run decides anew, each time the same; what it sends may differ once from what
+// the run sent before, and from then on keeps its prefix.
+func TestAResumedRunDecidesAnew(t *testing.T) {
+	o := limits(2400)
+	long := strings.Repeat("灯下的水很静。", 180)
+	talk := request(history(2, "word"), line, toolStep(1, long), toolStep(2, strings.Repeat("x", 6000)))
+	_, ledger, report, err := budget.Apply(budget.Ledger{}, talk, o)
+	if err != nil || report.Collapsed != 1 {
+		t.Fatalf("%+v %v", report, err)
+	}
+	talk.Messages = append(talk.Messages, toolStep(3, "ok")...)
+	going, _, _, err := budget.Apply(ledger, talk, o)
+	if err != nil || !strings.Contains(shape(going), "user:digest assistant:call-2") {
+		t.Fatalf("a run that goes on: %s %v", shape(going), err)
+	}
+	resumed, again, _, err := budget.Apply(budget.Ledger{}, talk, o)
+	if err != nil || !strings.Contains(shape(resumed), "assistant:call-1 tool:cut assistant:call-2") {
+		t.Fatalf("a resumed run: %s %v", shape(resumed), err)
+	}
+	if other, _, _, _ := budget.Apply(budget.Ledger{}, talk, o); cmp.Diff(resumed, other) != "" {
+		t.Error("another node decides otherwise")
+	}
+	talk.Messages = append(talk.Messages, toolStep(4, "ok")...)
+	next, _, _, err := budget.Apply(again, talk, o)
+	if err != nil || cmp.Diff(resumed.Messages, next.Messages[:len(resumed.Messages)]) != "" {
+		t.Errorf("the prefix changed once more: %s, %s %v", shape(resumed), shape(next), err)
+	}
+}
+
 // tokenised are texts with the number of tokens that they have in a vocabulary: the larger of those of cl100k_base and
 // o200k_base.
 var tokenised = []struct {
