@@ -104,6 +104,8 @@ var Catalogue = []Entry{
 	entry("BranchNamed", func() *eventsv1.BranchNamed { return new(eventsv1.BranchNamed) }, ScopeSession, AtOnce, ViewAll, []string{"branch.named"}, []string{"tree"}),
 	entry("MessageRevised", func() *eventsv1.MessageRevised { return new(eventsv1.MessageRevised) }, ScopePath, AtOnce, ViewAll, []string{"message.revised"}, []string{"history", "messages"}),
 
+	entry("LoreEdited", func() *eventsv1.LoreEdited { return new(eventsv1.LoreEdited) }, ScopePath, AtOnce, ViewAll, []string{"lorebook.changed"}, []string{"lorebook", "session"}),
+
 	// Suspensions do not come back when the head moves: what waits then is voided in the same append.
 	entry("SuspensionSaved", func() *eventsv1.SuspensionSaved { return new(eventsv1.SuspensionSaved) }, ScopeSession, OnCommit, ViewAll, []string{"turn.suspended"}, []string{"suspensions", "sessions"}),
 	entry("SuspensionClaimed", func() *eventsv1.SuspensionClaimed { return new(eventsv1.SuspensionClaimed) }, ScopeSession, AtOnce, ViewOperator, nil, []string{"session", "suspensions"}),

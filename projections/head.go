@@ -202,7 +202,7 @@ func (t Tree) apply(msg proto.Message) Tree {
 				t.Turns[i].Name = m.Name
 			}
 		}
-	case *eventsv1.MessageRevised:
+	case *eventsv1.MessageRevised, *eventsv1.LoreEdited:
 		t.Point = 0 // what follows the head has changed there
 	}
 	return t

@@ -82,6 +82,11 @@ func understand(msg proto.Message) error {
 				return errors.Wrapf(err, "extra of entry %s", e.Id)
 			}
 		}
+	case *eventsv1.LoreEdited:
+		if m.Entry == nil {
+			return errors.Wrap(ErrNoMeaning, "entry is missing")
+		}
+		return errors.Wrapf(compact(&m.Entry.Extra), "extra of entry %s", m.Entry.Id)
 	case *eventsv1.OutputExported:
 		return errors.Wrapf(compact(&m.Value), "value of export %s of %s", m.Name, m.RuntimeId)
 	case *eventsv1.AssetGenerated:

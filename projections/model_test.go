@@ -151,6 +151,17 @@ func (b *book) leaves(seat, request string) {
 	b.gathered = slices.DeleteFunc(b.gathered, func(x string) bool { return strings.HasPrefix(x, seat+" "+request+" ") })
 }
 
+// entry puts an entry into the lorebook.
+func (b *book) entry(who string, e *eventsv1.LorebookEntry) {
+	text := fmt.Sprint(who, e.Keys, e.Content, e.InsertionOrder, e.Enabled, canon(e.Extra))
+	if i, known := b.loreAt[who]; known {
+		b.lore[i] = text
+		return
+	}
+	b.loreAt[who] = len(b.lore)
+	b.lore = append(b.lore, text)
+}
+
 func (b *book) write(r events.Recorded, msg proto.Message) {
 	here := row{Turn: r.Metadata.GetCausationId(), Version: r.Version, Logical: r.Metadata.GetLogicalTurn(), Role: "assistant", Source: "runtime", At: r.RecordedAt}
 	switch m := msg.(type) {
@@ -318,15 +329,11 @@ func (b *book) write(r events.Recorded, msg proto.Message) {
 		}
 	case *eventsv1.LorebookUpserted:
 		for _, e := range m.Entries {
-			who := fmt.Sprintf("%s|%s|%s", m.GetOwner().GetKind(), m.GetOwner().GetPluginId(), e.Id)
-			text := fmt.Sprint(who, e.Keys, e.Content, e.InsertionOrder, e.Enabled, canon(e.Extra))
-			if i, known := b.loreAt[who]; known {
-				b.lore[i] = text
-			} else {
-				b.loreAt[who] = len(b.lore)
-				b.lore = append(b.lore, text)
-			}
+			b.entry(fmt.Sprintf("%s|%s|%s", m.GetOwner().GetKind(), m.GetOwner().GetPluginId(), e.Id), e)
 		}
+	case *eventsv1.LoreEdited:
+		b.entry("player||"+m.Entry.Id, m.Entry)
+		b.requests = append(b.requests, m.Request.SeatId+" "+m.Request.RequestId+" "+r.Metadata.GetCausationId())
 	case *eventsv1.DimensionsInitialized:
 		for _, d := range m.Dimensions {
 			b.tides[d.Id] = fmt.Sprint(d.Definition.Name, canon(d.Definition.Schema), canon(d.Definition.InitialValue), d.Definition.UpdateRule) + "\x00" + fmt.Sprint(canon(d.Value), d.Version) + "\x00" + "0"

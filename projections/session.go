@@ -304,6 +304,8 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s = s.rememberRequest(r, m.Request)
 	case *eventsv1.MessageRevised:
 		s = s.rememberRequest(r, m.Request)
+	case *eventsv1.LoreEdited:
+		s = s.rememberRequest(r, m.Request)
 	case *eventsv1.SeatRemoved:
 		s.Seats = slices.DeleteFunc(slices.Clone(s.Seats), func(x Seat) bool { return x.ID == m.SeatId })
 		s.SeatKeys = slices.DeleteFunc(slices.Clone(s.SeatKeys), func(x SeatKeys) bool { return x.SeatID == m.SeatId })

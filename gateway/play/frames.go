@@ -119,6 +119,12 @@ func (b *framer) event(r events.Recorded, msg proto.Message) {
 		b.add(r, "branch.named", map[string]any{"turnId": m.TurnId, "name": m.Name})
 	case *eventsv1.MessageRevised:
 		b.message(r, "message.revised", m.MessageId)
+	case *eventsv1.LoreEdited:
+		for _, e := range b.after.Lorebook.Of(projections.OwnerPlayer) {
+			if e.ID == m.Entry.Id {
+				b.add(r, "lorebook.changed", map[string]any{"entry": loreOf(e)})
+			}
+		}
 	case *eventsv1.ExecutionStarted:
 		if m.JobId != "" {
 			return // a job has its own frames

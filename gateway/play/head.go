@@ -61,7 +61,7 @@ type headPayload struct {
 
 func elsewhere(typ string) bool {
 	switch typ {
-	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn, kernel.Interject:
+	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn, kernel.EditLore, kernel.Interject:
 		return true
 	}
 	return false

@@ -77,9 +77,9 @@ func readCommand(c command) (kernel.Command, *Problem) {
 	var out kernel.Command
 	switch c.Type {
 	case kernel.StartSession, kernel.SubmitActions, kernel.RetryTurn, kernel.ResumeSuspension, kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn,
-		kernel.RunRuntimes, kernel.Interject:
+		kernel.EditLore, kernel.RunRuntimes, kernel.Interject:
 	default:
-		return out, problem("unknown_type", "unknown type %q; there are start_session, submit_actions, retry_turn, run_runtimes, interject, resume_suspension, move_head, regenerate, revise_message and name_turn", clip(c.Type))
+		return out, problem("unknown_type", "unknown type %q; there are start_session, submit_actions, retry_turn, run_runtimes, interject, resume_suspension, move_head, regenerate, revise_message, name_turn and edit_lore", clip(c.Type))
 	}
 	if c.RequestID == "" {
 		return out, problem("request_id_required", "requestId is missing: choose one for each request, and send the same one again to repeat it")
@@ -93,6 +93,10 @@ func readCommand(c command) (kernel.Command, *Problem) {
 	switch c.Type {
 	case kernel.MoveHead, kernel.Regenerate, kernel.ReviseMessage, kernel.NameTurn:
 		if p := readHead(c.Payload, &out, body); p != nil {
+			return out, p
+		}
+	case kernel.EditLore:
+		if p := readLore(c.Payload, &out, body); p != nil {
 			return out, p
 		}
 	case kernel.RunRuntimes:

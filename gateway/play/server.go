@@ -99,6 +99,8 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions/{id}/regenerate", s.goElsewhere(kernel.Regenerate))
 	mux.HandleFunc("PATCH /api/sessions/{id}/messages/{message}", s.goElsewhere(kernel.ReviseMessage))
 	mux.HandleFunc("PATCH /api/sessions/{id}/turns/{turn}", s.goElsewhere(kernel.NameTurn))
+	mux.HandleFunc("GET /api/sessions/{id}/lorebook", s.lorebook)
+	mux.HandleFunc("PUT /api/sessions/{id}/lorebook/{entry}", s.editLore)
 	mux.HandleFunc("POST /api/sessions/{id}/gathering/close", s.owner(s.closeGathering))
 	mux.HandleFunc("DELETE /api/sessions/{id}/gathering/{seat}", s.withdraw)
 	mux.HandleFunc("GET /api/sessions/{id}/trace", s.trace)
@@ -407,7 +409,7 @@ func statusOf(code string) int {
 		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered", "plugin_paused", "plugin_not_paused",
 		"too_many_seats", "seat_not_open", "seat_primary", "retry_source_superseded", "retry_source_not_committed", "runtime_not_failed",
 		kernel.CodeTooLate, kernel.CodeUnheard,
-		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable":
+		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable", "lorebook_full":
 		return http.StatusConflict
 	case "busy", "session_busy", "server_shutting_down":
 		return http.StatusServiceUnavailable

@@ -47,6 +47,8 @@ func Check(hot projections.State, cmd Command, kinds Kinds) (Command, *Refusal) 
 		return cmd, nil
 	case MoveHead, Regenerate, ReviseMessage, NameTurn:
 		return checkHead(hot, cmd)
+	case EditLore:
+		return checkLore(hot, cmd)
 	case RunRuntimes:
 		return checkTargets(hot, cmd)
 	case SubmitActions, Interject:

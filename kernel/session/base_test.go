@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 )
 
@@ -11,6 +12,9 @@ import (
 // Rule TP:19: a command that names no version waits for its turn.
 func TestOneCommandPerVersion(t *testing.T) {
 	line := func(text string) []projections.Action { return []projections.Action{{Kind: "say", Text: text}} }
+	lore := func(id, text string) Command {
+		return Command{Type: EditLore, Lore: &sdk.LorebookEntry{ID: id, Content: text, Strategy: "constant"}}
+	}
 	for name, c := range map[string]struct {
 		first, second Command
 		late          int // inputs that are handled before the second arrives
@@ -19,6 +23,9 @@ func TestOneCommandPerVersion(t *testing.T) {
 		"two lines":             {Command{Type: SubmitActions, Actions: line("我去敲钟")}, Command{Type: SubmitActions, Actions: line("我去桥上")}, 0, true},
 		"two edits":             {Command{Type: ReviseMessage, Text: "桥上有灯。"}, Command{Type: ReviseMessage, Text: "桥上无人。"}, 0, true},
 		"a line and an edit":    {Command{Type: SubmitActions, Actions: line("我去敲钟")}, Command{Type: ReviseMessage, Text: "桥上无人。"}, 0, true},
+		"two of one entry":      {lore("潮汐", "退潮时钟会响。"), lore("潮汐", "涨潮时钟会响。"), 0, true},
+		"an entry, then a line": {lore("潮汐", "退潮时钟会响。"), Command{Type: SubmitActions, Actions: line("我去桥上")}, 1, true},
+		"a line and an entry":   {Command{Type: SubmitActions, Actions: line("我去敲钟")}, lore("潮汐", "退潮时钟会响。"), 0, true},
 		"an edit and an undo":   {Command{Type: ReviseMessage, Text: "桥上无人。"}, Command{Type: MoveHead}, 1, true},
 		"a refused one, a line": {Command{Type: NameTurn, TurnID: "nobody"}, Command{Type: SubmitActions, Actions: line("我去桥上")}, 0, false},
 	} {

@@ -27,10 +27,10 @@ const (
 // whyVoid is the reason of suspensions that end because the head moved.
 const whyVoid = "head-moved"
 
-// goesElsewhere says whether a command moves the head, or names or revises what is there: it starts no execution of its own
+// goesElsewhere says whether a command moves the head, or names, revises or adds to what is there: it starts no execution of its own
 // kind, and it waits like one.
 func goesElsewhere(typ string) bool {
-	return typ == MoveHead || typ == Regenerate || typ == ReviseMessage || typ == NameTurn
+	return typ == MoveHead || typ == Regenerate || typ == ReviseMessage || typ == NameTurn || typ == EditLore
 }
 
 // checkHead holds such a command against the tree of turns.
@@ -140,6 +140,9 @@ func (s *step) goElsewhere(cmd Command) {
 		s.appendFacts(AppendHead, cmd.ExecutionID, exec, one(&eventsv1.BranchNamed{TurnId: cmd.TurnID, Name: cmd.Text, Request: request}))
 	case ReviseMessage:
 		s.appendFacts(AppendHead, cmd.ExecutionID, exec, one(&eventsv1.MessageRevised{MessageId: cmd.MessageID, Text: cmd.Text, Request: request}))
+	case EditLore:
+		ev, _ := loreEdited(cmd) // checked a moment ago
+		s.appendFacts(AppendHead, cmd.ExecutionID, exec, one(ev))
 	case MoveHead:
 		s.appendFacts(AppendHead, cmd.ExecutionID, exec, append(s.left(), commit.Fact{Message: &eventsv1.HeadMoved{To: uint64(to), Reason: reason, Request: request}}))
 	case Regenerate:

@@ -11,6 +11,7 @@ import (
 	"github.com/covel/covel/kernel/compaction"
 	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 	"github.com/covel/covel/worlds"
 )
@@ -114,6 +115,8 @@ type Command struct {
 	MessageID string // revise_message
 	Text      string // revise_message, name_turn
 
+	Lore *sdk.LorebookEntry // edit_lore
+
 	admitted bool                     // Base was held against the head
 	stopped  bool                     // the player stopped it before it began
 	gathered []projections.Submission // of a turn that begins with what several seats want, in seat order
@@ -130,6 +133,7 @@ const (
 	MoveHead         = "move_head"         // takes the newest turn back, or goes to another turn
 	Regenerate       = "regenerate"        // plays the input of a turn again: another take
 	ReviseMessage    = "revise_message"    // changes what is shown of a message
+	EditLore         = "edit_lore"         // writes an entry of the player's own lorebook
 	NameTurn         = "name_turn"         // names a turn and what goes on from it
 )
 
@@ -219,6 +223,7 @@ type TurnEnded struct {
 	Diagnostics []turn.Diagnostic
 	Compaction  *compaction.Result
 	Spent       allowance.Spent // with what its chain of suspensions had spent before
+	Policy      string          // runtime that the execution asks for turn-policy@1, "" for none
 	Pack        worlds.View
 	Topics      map[string]bool
 	Crash       string // a panic of the turn itself

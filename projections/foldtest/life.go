@@ -353,13 +353,15 @@ func (l *life) clock(id string) proto.Message {
 }
 
 func (l *life) worldEvent() proto.Message {
-	switch l.pick("world", "schema", "character", "character", "lore", "export", "data", "data", "dimensions", "values", "asset") {
+	switch l.pick("world", "schema", "character", "character", "lore", "written", "export", "data", "data", "dimensions", "values", "asset") {
 	case "schema":
 		return &eventsv1.CharacterSchemaSet{Version: l.number("schema", 4), Types: l.names("types"), Attributes: l.json("attributes")}
 	case "character":
 		return &eventsv1.CharacterUpserted{Record: l.character()}
 	case "lore":
 		return l.lore()
+	case "written":
+		return &eventsv1.LoreEdited{Entry: l.loreEntry(), Request: &eventsv1.Request{RequestId: l.text("request"), SeatId: l.seatID()}}
 	case "export":
 		return &eventsv1.OutputExported{
 			PluginId: l.plugin(), RuntimeId: l.runtime(), Name: l.pick("export", "facts", "事实"), Value: l.json("value"), Revision: uint64(l.number("revision", 5)), RunId: "run", Contract: "k@1",
@@ -433,10 +435,14 @@ func (l *life) lore() *eventsv1.LorebookUpserted {
 		m.Owner = &eventsv1.LorebookOwner{Kind: kind, PluginId: plugin}
 	}
 	for range l.number("entries", 3) {
-		m.Entries = append(m.Entries, &eventsv1.LorebookEntry{
-			Id: l.pick("entry", "tide", "潮", "lamp"), Keys: l.names("keys"), Content: l.text("content"), Strategy: "selective",
-			InsertionOrder: int32(l.number("order", 100)), Enabled: l.yes("enabled"), Extra: l.json("extra"),
-		})
+		m.Entries = append(m.Entries, l.loreEntry())
 	}
 	return m
+}
+
+func (l *life) loreEntry() *eventsv1.LorebookEntry {
+	return &eventsv1.LorebookEntry{
+		Id: l.pick("entry", "tide", "潮", "lamp"), Keys: l.names("keys"), Content: l.text("content"), Strategy: "selective",
+		InsertionOrder: int32(l.number("order", 100)), Enabled: l.yes("enabled"), Extra: l.json("extra"),
+	}
 }

@@ -344,6 +344,8 @@ func (b *Book) input(f fact) {
 		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.BranchNamed:
 		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
+	case *eventsv1.LoreEdited:
+		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.MessageRevised:
 		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.JobQueued:

@@ -205,6 +205,60 @@ func (x *MessageRevised) GetRequest() *Request {
 	return nil
 }
 
+// LoreEdited writes an entry of the player's own lorebook, a new one or in place of the one with its id. What the world and
+// plugins wrote stays theirs.
+type LoreEdited struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         *LorebookEntry         `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	Request       *Request               `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoreEdited) Reset() {
+	*x = LoreEdited{}
+	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoreEdited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoreEdited) ProtoMessage() {}
+
+func (x *LoreEdited) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoreEdited.ProtoReflect.Descriptor instead.
+func (*LoreEdited) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_head_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LoreEdited) GetEntry() *LorebookEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *LoreEdited) GetRequest() *Request {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
 // Request names the client's request that an event carries out, so that a repeat of it runs nothing twice. An event that
 // stands beside its input (ActionsSubmitted) has none.
 type Request struct {
@@ -218,7 +272,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	mi := &file_covel_events_v1_head_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -230,7 +284,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_head_proto_msgTypes[3]
+	mi := &file_covel_events_v1_head_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -243,7 +297,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_head_proto_rawDescGZIP(), []int{3}
+	return file_covel_events_v1_head_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Request) GetRequestId() string {
@@ -271,7 +325,7 @@ var File_covel_events_v1_head_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_head_proto_rawDesc = "" +
 	"\n" +
-	"\x1acovel/events/v1/head.proto\x12\x0fcovel.events.v1\"g\n" +
+	"\x1acovel/events/v1/head.proto\x12\x0fcovel.events.v1\x1a\x1ccovel/events/v1/events.proto\"g\n" +
 	"\tHeadMoved\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x04R\x02to\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x122\n" +
@@ -284,7 +338,11 @@ const file_covel_events_v1_head_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x122\n" +
-	"\arequest\x18\x03 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"^\n" +
+	"\arequest\x18\x03 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"v\n" +
+	"\n" +
+	"LoreEdited\x124\n" +
+	"\x05entry\x18\x01 \x01(\v2\x1e.covel.events.v1.LorebookEntryR\x05entry\x122\n" +
+	"\arequest\x18\x02 \x01(\v2\x18.covel.events.v1.RequestR\arequest\"^\n" +
 	"\aRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -303,22 +361,26 @@ func file_covel_events_v1_head_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_head_proto_rawDescData
 }
 
-var file_covel_events_v1_head_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_covel_events_v1_head_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_covel_events_v1_head_proto_goTypes = []any{
 	(*HeadMoved)(nil),      // 0: covel.events.v1.HeadMoved
 	(*BranchNamed)(nil),    // 1: covel.events.v1.BranchNamed
 	(*MessageRevised)(nil), // 2: covel.events.v1.MessageRevised
-	(*Request)(nil),        // 3: covel.events.v1.Request
+	(*LoreEdited)(nil),     // 3: covel.events.v1.LoreEdited
+	(*Request)(nil),        // 4: covel.events.v1.Request
+	(*LorebookEntry)(nil),  // 5: covel.events.v1.LorebookEntry
 }
 var file_covel_events_v1_head_proto_depIdxs = []int32{
-	3, // 0: covel.events.v1.HeadMoved.request:type_name -> covel.events.v1.Request
-	3, // 1: covel.events.v1.BranchNamed.request:type_name -> covel.events.v1.Request
-	3, // 2: covel.events.v1.MessageRevised.request:type_name -> covel.events.v1.Request
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 0: covel.events.v1.HeadMoved.request:type_name -> covel.events.v1.Request
+	4, // 1: covel.events.v1.BranchNamed.request:type_name -> covel.events.v1.Request
+	4, // 2: covel.events.v1.MessageRevised.request:type_name -> covel.events.v1.Request
+	5, // 3: covel.events.v1.LoreEdited.entry:type_name -> covel.events.v1.LorebookEntry
+	4, // 4: covel.events.v1.LoreEdited.request:type_name -> covel.events.v1.Request
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_head_proto_init() }
@@ -326,13 +388,14 @@ func file_covel_events_v1_head_proto_init() {
 	if File_covel_events_v1_head_proto != nil {
 		return
 	}
+	file_covel_events_v1_events_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_head_proto_rawDesc), len(file_covel_events_v1_head_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
