@@ -15,6 +15,13 @@ type Settings struct {
 	AdvanceLimit    uint32          `json:"advanceLimit,omitempty"`    // rounds of automatic advancement within one input
 	Allowances      Allowances      `json:"allowances"`
 	ModelOverrides  []ModelOverride `json:"modelOverrides,omitempty"` // by runtime
+	Orchestration   Orchestration   `json:"orchestration,omitzero"`
+}
+
+// Orchestration is how the session likes its stories to be put together (seed: turn-pipeline.txt, "metadata.orchestration"). Like
+// all settings it does not follow the head, stands in every snapshot and goes with a copy of the session.
+type Orchestration struct {
+	Policy string `json:"policy,omitempty"` // plugin that is asked for turn-policy@1; "": the one there is
 }
 
 // Allowances bound what one root execution may spend, lowered for this session; 0 takes the host's.
@@ -35,7 +42,8 @@ func settingsOf(m *eventsv1.Settings) Settings {
 	a := m.GetAllowances()
 	s := Settings{
 		Gathering: m.GetGathering(), GatherTimeoutMs: m.GetGatherTimeoutMs(), AdvanceLimit: m.GetAdvanceLimit(),
-		Allowances: Allowances{a.GetModelCalls(), a.GetToolCalls(), a.GetSubagents(), a.GetDurationMs()},
+		Allowances:    Allowances{a.GetModelCalls(), a.GetToolCalls(), a.GetSubagents(), a.GetDurationMs()},
+		Orchestration: Orchestration{m.GetOrchestration().GetPolicy()},
 	}
 	for _, o := range m.GetModelOverrides() {
 		s.ModelOverrides = append(s.ModelOverrides, ModelOverride{o.RuntimeId, o.Model})

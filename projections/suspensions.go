@@ -51,11 +51,19 @@ type Suspension struct {
 	ResumeSchema  RawJSON        `json:"resumeSchema,omitempty"`
 	Noted         []NotedRecord  `json:"noted,omitempty"`
 	Spent         Spent          `json:"spent"`
+	Frozen        FrozenStart    `json:"frozen"`
 	Continuation  []byte         `json:"continuation,omitempty"` // eventsv1.Continuation
 	Claim         *Claim         `json:"claim,omitempty"`
 	CreatedAt     time.Time      `json:"createdAt"`
 	ExpiresAt     time.Time      `json:"expiresAt,omitzero"` // zero: never
 	Version       events.Version `json:"version"`
+}
+
+// FrozenStart is what the execution that began a chain fixed at its start; every later one of the chain reads the same (seed:
+// turn-pipeline.txt, "Character composition and durable execution allowances").
+type FrozenStart struct {
+	History events.Version `json:"history"`          // stories that were committed after it are not known
+	Policy  string         `json:"policy,omitempty"` // runtime that is asked for turn-policy@1, "" for none
 }
 
 // Claim says which execution goes on with an item, and with what. It ends with the execution.
@@ -213,7 +221,7 @@ func (s Suspensions) saved(r events.Recorded, m *eventsv1.SuspensionSaved) Suspe
 		PluginVersion: m.PluginVersion, PluginDigest: m.PluginDigest, Stage: m.Stage, Phase: m.Phase, Origin: m.Origin,
 		LogicalTurn: m.LogicalTurn, LogicalTurnID: m.LogicalTurnId, TurnNumber: m.TurnNumber, Locale: m.Locale, Reason: m.Reason,
 		ResumeSchema: RawJSON(m.ResumeSchema), CreatedAt: r.RecordedAt, Version: r.Version,
-		Spent: spentOf(m.Spent),
+		Spent: spentOf(m.Spent), Frozen: FrozenStart{events.Version(m.GetFrozen().GetHistory()), m.GetFrozen().GetPolicy()},
 	}
 	if m.TtlMs > 0 {
 		x.ExpiresAt = r.RecordedAt.Add(time.Duration(min(m.TtlMs, maxTTLMs)) * time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/prompt"
 	kernel "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
@@ -149,7 +150,10 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	f.Paused = start.Paused
 	f.Hooks = n.hooks(gen, slices.DeleteFunc(slices.Clone(chosen.Active), paused), start.View.Session, pack, start.Execution.LogicalTurn)
 	f.Active = slices.DeleteFunc(gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen)), func(r manifest.Runtime) bool { return paused(r.PluginID) })
-	f.Account = n.account(start)
+	f.Account, f.Policy = n.account(start), turn.BindPolicy(f.Active, start.View.Session.Settings.Orchestration.Policy)
+	if x, ok := start.View.Suspensions.Find(start.Execution.SuspensionID); ok {
+		f.Policy = x.Frozen.Policy
+	}
 	extensions := runtime.NewExtensions(f, f.Account.Provider(n.Model), n.Trace, n.Log)
 	if f.World, err = extensions.World(ctx, f.World); err != nil {
 		return f, err

@@ -11,6 +11,7 @@ import (
 const (
 	defaultMessages = 100
 	maxMessages     = 500
+	maxWitnessed    = 20 // stories a character actor is told
 )
 
 // conversation is the committed history as plugin code reads it (reference: plugins.md §11, "store"). It is frozen with the
@@ -28,21 +29,23 @@ func conversationOf(f Frozen) conversation {
 	return c
 }
 
-// HistoryFor implements sdk.Conversation. The presence record of a story says who has witnessed it.
+// HistoryFor implements sdk.Conversation.
 func (c conversation) HistoryFor(characterID string, limit int) []sdk.HistoryMessage {
+	return sdkMessages(c.witnessed(characterID, page(limit)))
+}
+
+// witnessed are the newest stories that a character was present at, oldest first, as far as the execution knows them: what was told
+// after the first execution of its chain began is behind the boundary that a suspension freezes (seed: turn-pipeline.txt,
+// "Character composition and durable execution allowances").
+func (c conversation) witnessed(characterID string, limit int) []projections.Message {
 	var out []projections.Message
-	for _, m := range c.history.Tail(c.history.Len()) {
-		if m.WitnessedBy(characterID) && c.before(m) {
+	for i := c.history.Len() - 1; i >= 0 && len(out) < limit; i-- {
+		if m := c.history.At(i); m.WitnessedBy(characterID) && (c.asked == nil || m.Version <= c.asked.Frozen.History) {
 			out = append(out, m)
 		}
 	}
-	return sdkMessages(out[max(0, len(out)-page(limit)):])
-}
-
-// before says whether a row was there when the execution began that the run belongs to: a suspension freezes this, whatever
-// was told until the answer came (seed: turn-pipeline.txt, "suspension freezes that boundary").
-func (c conversation) before(m projections.Message) bool {
-	return c.asked == nil || m.Version < c.asked.Version && m.TurnID != c.asked.ExecutionID
+	slices.Reverse(out)
+	return out
 }
 
 // Latest implements sdk.Conversation.

@@ -11,6 +11,7 @@ import (
 
 // Rule TL:1956: context.historyFor gives the stories that a character has witnessed, by their presence records.
 // Rule TP:1176: the tail of stories is that of the execution; a suspension freezes the boundary.
+// Rule TP:709: a character's actor reads the newest stories it was present at, and no other history.
 func TestHistoryFor(t *testing.T) {
 	var state projections.State
 	told := func(id, turn, kind string, presence ...string) {
@@ -47,8 +48,8 @@ func TestHistoryFor(t *testing.T) {
 		{"seen once", "阿夏", 9, nil, "故事4"},
 		{"seen nothing", "无人", 0, nil, ""},
 		{"a name is no id", "龙", 0, nil, ""},
-		{"asked after the fourth", "陆青云", 0, &projections.Suspension{Version: 5, ExecutionID: "t3"}, "故事1 故事4"},
-		{"asked after the second", "陆青云", 0, &projections.Suspension{Version: 3, ExecutionID: "t2"}, "故事1"},
+		{"asked when four were told", "陆青云", 0, &projections.Suspension{Frozen: projections.FrozenStart{History: 4}}, "故事1 故事4"},
+		{"asked before the first", "陆青云", 0, &projections.Suspension{Version: 9}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

@@ -32,6 +32,8 @@ type Frozen struct {
 	Shared    *Shared                    // what the runs have in common
 	// Account is what the execution may spend; nil: as much as it likes.
 	Account *Account
+	// Policy is the runtime that is asked for turn-policy@1, "" for none.
+	Policy string
 	// Instructions is the language of instructions to the model: "zh" or "en".
 	Instructions string
 }

@@ -56,7 +56,7 @@ func (r *runtime) prepare(ask sdk.AgentRequest, callID string) (startSubagent, *
 	m := startSubagent{answer: make(chan subagentAnswer, 1)}
 	failure := turn.CheckRequest(ask)
 	if failure == nil {
-		m.who, failure = turn.FindSubagent(r.run.frozen.Active, r.run.start.Runtime.PluginID, ask.Target)
+		m.who, failure = turn.FindSubagent(r.run.frozen.Active, r.run.frozen.Policy, r.run.start.Runtime.PluginID, ask.Target)
 	}
 	if failure == nil {
 		m.brief, failure = turn.BriefOf(ask, m.who, r.run.world.Characters)
@@ -259,7 +259,7 @@ func (r *runtime) asksPrivately(call tools.Call) bool {
 		return false
 	}
 	target := gjson.Get(call.Arguments, "target")
-	who, failure := turn.FindSubagent(r.run.frozen.Active, r.run.start.Runtime.PluginID, sdk.AgentTarget{
+	who, failure := turn.FindSubagent(r.run.frozen.Active, r.run.frozen.Policy, r.run.start.Runtime.PluginID, sdk.AgentTarget{
 		Contract: target.Get("contract").String(), RuntimeID: target.Get("runtimeId").String(),
 	})
 	return failure == nil && turn.IsPrivate(who)
@@ -322,7 +322,7 @@ func (r *runtime) briefed(in prompt.In, b turn.Brief) prompt.In {
 	if b.CharacterID == "" {
 		return in
 	}
-	for _, m := range turn.Witnessed(r.run.frozen.State.History.Uncompacted(), b.CharacterID) {
+	for _, m := range conversationOf(r.run.frozen).witnessed(b.CharacterID, maxWitnessed) {
 		in.History = append(in.History, prompt.HistoryRow{Role: m.Role, Text: m.Shown()})
 	}
 	return in

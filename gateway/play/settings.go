@@ -19,12 +19,15 @@ type settingsBody struct {
 		DurationMs *uint64 `json:"durationMs"`
 	} `json:"allowances"`
 	RuntimeModelOverrides map[string]string `json:"runtimeModelOverrides"`
+	Orchestration         struct {
+		Policy *string `json:"policy"`
+	} `json:"orchestration"`
 }
 
 func (b settingsBody) change() kernel.SettingsChange {
 	return kernel.SettingsChange{
 		Gathering: b.Gathering, GatherTimeoutMs: b.GatherTimeoutMs, AdvanceLimit: b.AdvanceLimit, ModelCalls: b.Allowances.ModelCalls,
-		ToolCalls: b.Allowances.ToolCalls, Subagents: b.Allowances.Subagents, DurationMs: b.Allowances.DurationMs, ModelOverrides: b.RuntimeModelOverrides,
+		ToolCalls: b.Allowances.ToolCalls, Subagents: b.Allowances.Subagents, DurationMs: b.Allowances.DurationMs, ModelOverrides: b.RuntimeModelOverrides, Policy: b.Orchestration.Policy,
 	}
 }
 

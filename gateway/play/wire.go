@@ -60,10 +60,12 @@ type Settings struct {
 	AdvanceLimit          uint32                 `json:"advanceLimit"`
 	Allowances            projections.Allowances `json:"allowances"`
 	RuntimeModelOverrides map[string]string      `json:"runtimeModelOverrides"`
+
+	Orchestration projections.Orchestration `json:"orchestration"`
 }
 
 func settingsOf(s projections.Settings) Settings {
-	out := Settings{orElse(s.Gathering, projections.GatheringOff), s.GatherTimeoutMs, s.AdvanceLimit, s.Allowances, map[string]string{}}
+	out := Settings{orElse(s.Gathering, projections.GatheringOff), s.GatherTimeoutMs, s.AdvanceLimit, s.Allowances, map[string]string{}, s.Orchestration}
 	for _, o := range s.ModelOverrides {
 		out.RuntimeModelOverrides[o.RuntimeID] = o.Model
 	}

@@ -29,6 +29,8 @@ type In struct {
 	Deferred  []turn.Deferred // queued as jobs with the commit
 	// Spent is what the execution has used of its allowance, with what its chain had used before.
 	Spent allowance.Spent
+	// Policy is the runtime that the execution asks for turn-policy@1, "" for none.
+	Policy string
 	// Said are the lines of players that runs of this execution may have merged.
 	Said []Said
 	// Compaction of the history that the turn made, nil for none.

@@ -1,10 +1,11 @@
 package commit
 
 import (
+	"slices"
+
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
-	"slices"
 )
 
 // seats binds new player characters to the primary seat; the first becomes the one it plays, when it plays none (seed:

@@ -76,6 +76,30 @@ func TestWhatAChainHasSpent(t *testing.T) {
 	}
 }
 
+// Rule TP:1176: policy binding and the boundary of the history are those of the execution that began the chain, however often it
+// suspends and whatever was told or chosen meanwhile; siblings have the same.
+func TestWhatAChainHasFrozen(t *testing.T) {
+	s := playing(t)
+	first := in(s, teller(), waits(ran("oracle")), waits(ran("seer")))
+	first.Policy = "dialogue/planner"
+	s = activate(apply(t, s, "e1", Plan(first)))
+	want := projections.FrozenStart{History: first.Execution.Version, Policy: "dialogue/planner"}
+	for _, again := range []string{"", "e2", "e3"} {
+		x, _ := s.Suspensions.Of("oracle")
+		if again != "" {
+			s = resuming(t, s, again, x.ID)
+			next := in(s, waits(ran("oracle")))
+			next.Policy = "tactics"
+			s = apply(t, s, again, Plan(next))
+		}
+		for _, runtime := range []string{"oracle", "seer"} {
+			if x, ok := s.Suspensions.Of(runtime); !ok || x.Frozen != want {
+				t.Errorf("%s after %q: %+v", runtime, again, x.Frozen)
+			}
+		}
+	}
+}
+
 // Rule TP:1176: a failed resume that spent nothing writes nothing of it.
 // Rule TP:1176: completion and abandonment leave no permanent counter in the session.
 func TestNothingIsCountedForEver(t *testing.T) {

@@ -169,7 +169,9 @@ func (p *planner) saved(counts bool, held []Fact) []Fact {
 	if ttl == 0 {
 		ttl = DefaultSuspensionTTL
 	}
-	root := projections.Suspension{RootID: e.ID, Origin: e.Origin, Locale: s.Locale, TurnNumber: s.CompletedPlayerTurns}
+	root := projections.Suspension{
+		RootID: e.ID, Origin: e.Origin, Locale: s.Locale, TurnNumber: s.CompletedPlayerTurns, Frozen: projections.FrozenStart{History: e.Version, Policy: p.in.Policy},
+	}
 	if x, ok := p.in.State.Suspensions.Find(e.SuspensionID); ok {
 		root = x
 	}
@@ -180,6 +182,7 @@ func (p *planner) saved(counts bool, held []Fact) []Fact {
 			PluginVersion: r.Suspension.PluginVersion, PluginDigest: r.Suspension.PluginDigest, Stage: string(r.Stage), Phase: e.Phase,
 			Origin: root.Origin, LogicalTurn: e.LogicalTurn, LogicalTurnId: e.LogicalTurnID, TurnNumber: root.TurnNumber, Locale: root.Locale,
 			Reason: errorText(r.Suspension.Reason), ResumeSchema: r.Suspension.ResumeSchema, Counts: counts, Continuation: r.continuation, Spent: spentOf(p.in.Spent),
+			Frozen: &eventsv1.Frozen{History: uint64(root.Frozen.History), Policy: root.Frozen.Policy},
 		}
 		if ttl > 0 {
 			ev.TtlMs = uint64(ttl.Milliseconds())

@@ -136,8 +136,9 @@ func TestSettings(t *testing.T) {
 		change SettingsChange
 		want   string
 	}{
-		{"all", SettingsChange{Gathering: text("on"), GatherTimeoutMs: big(5000), AdvanceLimit: number(3), ModelCalls: number(8), ToolCalls: number(9), Subagents: number(2), DurationMs: big(60_000), ModelOverrides: map[string]string{"narrator": " 大模型 ", "guide/sum": "small"}}, "accepted"},
-		{"the same", SettingsChange{AdvanceLimit: number(3)}, "repeat"},
+		{"all", SettingsChange{Gathering: text("on"), GatherTimeoutMs: big(5000), AdvanceLimit: number(3), ModelCalls: number(8), ToolCalls: number(9), Subagents: number(2), DurationMs: big(60_000), ModelOverrides: map[string]string{"narrator": " 大模型 ", "guide/sum": "small"}, Policy: text("dialogue")}, "accepted"},
+		{"the same", SettingsChange{AdvanceLimit: number(3), Policy: text("dialogue")}, "repeat"},
+		{"no plugin id", SettingsChange{Policy: text("对话")}, "settings.orchestration.policy"},
 		{"nothing", SettingsChange{}, "repeat"},
 		{"gathering", SettingsChange{Gathering: text("maybe")}, "settings.gathering"},
 		{"a day and more", SettingsChange{GatherTimeoutMs: big(86_400_001)}, "settings.gatherTimeoutMs"},
@@ -145,6 +146,7 @@ func TestSettings(t *testing.T) {
 		{"no model", SettingsChange{ModelOverrides: map[string]string{"narrator": " "}}, "settings.runtimeModelOverrides.narrator"},
 		{"too many models", SettingsChange{ModelOverrides: many}, "settings.runtimeModelOverrides"},
 		{"no models", SettingsChange{ModelOverrides: map[string]string{}}, "accepted"},
+		{"the policy there is", SettingsChange{Policy: text("")}, "accepted"},
 	} {
 		a := s.ask(Change{Kind: ChangeSettings, Settings: &c.change})
 		got := code(a)
@@ -159,7 +161,7 @@ func TestSettings(t *testing.T) {
 		}
 		if c.name == "all" {
 			want := projections.Settings{Gathering: "on", GatherTimeoutMs: 5000, AdvanceLimit: 3, Allowances: projections.Allowances{ModelCalls: 8, ToolCalls: 9, Subagents: 2, DurationMs: 60_000},
-				ModelOverrides: []projections.ModelOverride{{RuntimeID: "guide/sum", Model: "small"}, {RuntimeID: "narrator", Model: "大模型"}}}
+				ModelOverrides: []projections.ModelOverride{{RuntimeID: "guide/sum", Model: "small"}, {RuntimeID: "narrator", Model: "大模型"}}, Orchestration: projections.Orchestration{Policy: "dialogue"}}
 			if fmt.Sprint(s.state.Hot.Session.Settings) != fmt.Sprint(want) {
 				t.Errorf("%+v", s.state.Hot.Session.Settings)
 			}

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ const (
 	maxModelName      = 200
 )
 
+var pluginID = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
 var overrideKey = regexp.MustCompile(`^[a-z][a-z0-9-]*(?:/[a-z][a-z0-9-]*)?$`)
 
 // SettingsChange holds what is to change; nil stays. A zero takes the host's value, and what is above it has no effect: a
@@ -34,6 +37,7 @@ type SettingsChange struct {
 	Subagents       *uint32
 	DurationMs      *uint64
 	ModelOverrides  map[string]string // all of them; nil stays, empty clears
+	Policy          *string           // plugin that is asked for turn-policy@1; "" takes the one there is
 }
 
 // decideSettings gives the settings as they are after a change, nil when they are so already; every problem is named at
@@ -74,10 +78,13 @@ func decideSettings(now projections.Settings, c SettingsChange) (proto.Message, 
 			next.ModelOverrides = append(next.ModelOverrides, projections.ModelOverride{RuntimeID: id, Model: model})
 		}
 	}
+	if set(&next.Orchestration.Policy, c.Policy); next.Orchestration.Policy != "" && !pluginID.MatchString(next.Orchestration.Policy) {
+		bad("orchestration.policy", "%q is no plugin id", next.Orchestration.Policy)
+	}
 	if len(issues) > 0 {
 		return nil, &Refusal{Code: "invalid_settings", Message: issues[0].Message, Issues: issues}
 	}
-	if next.Gathering == now.Gathering && next.GatherTimeoutMs == now.GatherTimeoutMs && next.AdvanceLimit == now.AdvanceLimit && next.Allowances == now.Allowances && slices.Equal(next.ModelOverrides, now.ModelOverrides) {
+	if reflect.DeepEqual(next, now) {
 		return nil, nil
 	}
 	ev := &eventsv1.Settings{
@@ -85,6 +92,9 @@ func decideSettings(now projections.Settings, c SettingsChange) (proto.Message, 
 		Allowances: &eventsv1.Allowances{
 			ModelCalls: next.Allowances.ModelCalls, ToolCalls: next.Allowances.ToolCalls, Subagents: next.Allowances.Subagents, DurationMs: next.Allowances.DurationMs,
 		},
+	}
+	if next.Orchestration.Policy != "" {
+		ev.Orchestration = &eventsv1.Orchestration{Policy: next.Orchestration.Policy}
 	}
 	for _, o := range next.ModelOverrides {
 		ev.ModelOverrides = append(ev.ModelOverrides, &eventsv1.ModelOverride{RuntimeId: o.RuntimeID, Model: o.Model})

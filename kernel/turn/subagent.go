@@ -12,11 +12,15 @@ import (
 	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
-	"github.com/covel/covel/projections"
 )
 
 // CharacterActor is the contract of sub-agents that play one character of the session.
 const CharacterActor = "character-actor@1"
+
+// TurnPolicy is the contract of advice on a turn: who acts in it, and in which order. What a policy says is its plugin's
+// behaviour; no stage is scheduled for it and no plugin is activated by it (seed: turn-pipeline.txt, "Character composition and
+// durable execution allowances").
+const TurnPolicy = "turn-policy@1"
 
 // Limits of a request (seed: tools.txt, "Sub-agents (delegate)").
 const (
@@ -24,7 +28,6 @@ const (
 	maxDataBytes        = 32 << 10
 	maxCharacterChars   = 80
 	maxInstructionChars = 2_000
-	maxWitnessed        = 20 // stories a character actor reads
 )
 
 // Brief is what a run that is a sub-agent was asked, and by whom.
@@ -71,12 +74,16 @@ func CheckRequest(ask sdk.AgentRequest) *sdk.ToolError {
 }
 
 // FindSubagent finds who is asked, among the active runtimes that run as sub-agents only: by the contract of its output in
-// any plugin, or by its id in the caller's own (seed: tools.txt, "Sub-agents (delegate)").
-func FindSubagent(active []manifest.Runtime, caller string, t sdk.AgentTarget) (manifest.Runtime, *sdk.ToolError) {
+// any plugin, or by its id in the caller's own (seed: tools.txt, "Sub-agents (delegate)"). turn-policy@1 is
+// given by the runtime that the execution has bound to it, and by no other.
+func FindSubagent(active []manifest.Runtime, policy, caller string, t sdk.AgentTarget) (manifest.Runtime, *sdk.ToolError) {
 	var found []manifest.Runtime
+	unbound := 0
 	for _, r := range active {
 		switch {
 		case !r.Schedule.SubagentOnly:
+		case t.Contract == TurnPolicy && r.IO.OutputContract == TurnPolicy && r.ID != policy:
+			unbound++
 		case t.Contract != "" && r.IO.OutputContract == t.Contract, t.RuntimeID != "" && r.ID == t.RuntimeID && r.PluginID == caller:
 			found = append(found, r)
 		}
@@ -84,12 +91,30 @@ func FindSubagent(active []manifest.Runtime, caller string, t sdk.AgentTarget) (
 	switch {
 	case len(found) == 1:
 		return found[0], nil
+	case unbound > 1:
+		return manifest.Runtime{}, sdk.Fail(sdk.Ambiguous, "Several plugins of this session provide %q, and it has chosen none.", t.Contract)
 	case len(found) > 1:
 		return manifest.Runtime{}, sdk.Fail(sdk.Ambiguous, "Several sub-agents of this session provide %q.", t.Contract)
 	case t.Contract != "":
 		return manifest.Runtime{}, sdk.Fail(sdk.NotFound, "No sub-agent of this session provides %q.", t.Contract)
 	}
 	return manifest.Runtime{}, sdk.Fail(sdk.NotFound, "This plugin has no sub-agent %q.", t.RuntimeID)
+}
+
+// BindPolicy says which runtime an execution asks for turn-policy@1, "" for none: that of the plugin the session has chosen, else
+// the only one there is among the active ones.
+func BindPolicy(active []manifest.Runtime, chosen string) string {
+	bound := ""
+	for _, r := range active {
+		switch {
+		case !r.Schedule.SubagentOnly || r.IO.OutputContract != TurnPolicy || chosen != "" && r.PluginID != chosen:
+		case bound != "":
+			return ""
+		default:
+			bound = r.ID
+		}
+	}
+	return bound
 }
 
 // BriefOf is what the sub-agent reads of a request that was checked. A character actor gets the profile of its character,
@@ -146,17 +171,6 @@ func byName(characters []sdk.Character, name string) (sdk.Character, *sdk.ToolEr
 		known = append(known, c.Label())
 	}
 	return sdk.Character{}, sdk.Fail(sdk.NotFound, "No character is called %q.", name).WithHint("Characters of this session: %s.", strings.Join(known, ", "))
-}
-
-// Witnessed are the stories at which a character was present, oldest first, the newest of them.
-func Witnessed(rows []projections.Message, characterID string) []projections.Message {
-	var out []projections.Message
-	for _, m := range rows {
-		if m.WitnessedBy(characterID) {
-			out = append(out, m)
-		}
-	}
-	return out[max(0, len(out)-maxWitnessed):]
 }
 
 // IsPrivate says whether what a sub-agent is told and answers is kept out of traces and records.

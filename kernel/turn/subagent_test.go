@@ -7,7 +7,6 @@ import (
 
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
-	"github.com/covel/covel/projections"
 )
 
 func helper(id, contract string) manifest.Runtime {
@@ -63,10 +62,42 @@ func TestFindSubagent(t *testing.T) {
 		"by id, of another plugin":             {"teller", sdk.AgentTarget{RuntimeID: "scout/near"}, "", sdk.NotFound},
 		"by id, of a runtime that has a stage": {"staged", sdk.AgentTarget{RuntimeID: "staged"}, "", sdk.NotFound},
 	} {
-		got, failure := FindSubagent(active, c.caller, c.target)
+		got, failure := FindSubagent(active, "", c.caller, c.target)
 		if code := codeOf(failure); got.ID != c.want || code != c.code {
 			t.Errorf("%s: %s %v", name, got.ID, failure)
 		}
+	}
+}
+
+// Rule TP:1176: the execution is bound to one policy, and asks no other. Rule TP:1178: which one is what the session prefers.
+// Rule TP:1174: a policy that is not active is not activated for being preferred.
+func TestBindPolicy(t *testing.T) {
+	one, two := helper("dialogue/planner", TurnPolicy), helper("策略", TurnPolicy)
+	one.PluginID, two.PluginID = "dialogue", "tactics"
+	staged := helper("staged", TurnPolicy)
+	staged.Schedule = manifest.Schedule{Stage: manifest.PreTurn}
+	other := helper("scout", "look.scene@1")
+	for name, c := range map[string]struct {
+		active []manifest.Runtime
+		chosen string
+		want   string
+		code   sdk.ToolErrorCode // of asking for it
+	}{
+		"nobody":                       {[]manifest.Runtime{other, staged}, "", "", sdk.NotFound},
+		"the only one":                 {[]manifest.Runtime{staged, other, one}, "", one.ID, ""},
+		"two, none is preferred":       {[]manifest.Runtime{one, two}, "", "", sdk.Ambiguous},
+		"two, one is preferred":        {[]manifest.Runtime{one, two}, "tactics", two.ID, ""},
+		"the preferred one is away":    {[]manifest.Runtime{one}, "tactics", "", sdk.NotFound},
+		"the preferred one gives none": {[]manifest.Runtime{one, other}, "scout", "", sdk.NotFound},
+	} {
+		bound := BindPolicy(c.active, c.chosen)
+		got, failure := FindSubagent(c.active, bound, "teller", sdk.AgentTarget{Contract: TurnPolicy})
+		if bound != c.want || got.ID != c.want || codeOf(failure) != c.code {
+			t.Errorf("%s: bound to %q, found %q %v", name, bound, got.ID, failure)
+		}
+	}
+	if got, failure := FindSubagent([]manifest.Runtime{one, two, other}, one.ID, "teller", sdk.AgentTarget{Contract: "look.scene@1"}); got.ID != other.ID || failure != nil {
+		t.Errorf("another contract: %v %v", got.ID, failure)
 	}
 }
 
@@ -142,24 +173,6 @@ func TestHanded(t *testing.T) {
 		if got := string(Handed(c.who, c.output)); got != c.want {
 			t.Errorf("%s: %s", c.who.IO.OutputContract, got)
 		}
-	}
-}
-
-// Rule TP:709: a character's actor reads the stories it was present at, the newest of them, and no other history.
-func TestWitnessed(t *testing.T) {
-	present := map[string][]string{"m1": {"npc-mara"}, "m2": {"npc-a"}, "m3": {"npc-a", "npc-mara"}}
-	var all []projections.Message
-	for _, id := range []string{"m0", "m1", "m2", "m3"} {
-		all = append(all, projections.Message{ID: id, Source: projections.SourceStory, Presence: present[id]})
-	}
-	if got := Witnessed(all, "npc-mara"); len(got) != 2 || got[0].ID != "m1" || got[1].ID != "m3" {
-		t.Errorf("%+v", got)
-	}
-	for range maxWitnessed {
-		all = append(all, all[3])
-	}
-	if got := Witnessed(all, "npc-mara"); len(got) != maxWitnessed || got[0].ID != "m3" {
-		t.Errorf("%d", len(got))
 	}
 }
 

@@ -75,6 +75,7 @@ type Settings struct {
 	AdvanceLimit    uint32                 `protobuf:"varint,3,opt,name=advance_limit,json=advanceLimit,proto3" json:"advance_limit,omitempty"`            // rounds of automatic advancement within one input; 0 takes the host's
 	Allowances      *Allowances            `protobuf:"bytes,4,opt,name=allowances,proto3" json:"allowances,omitempty"`                                     // lowered for this session
 	ModelOverrides  []*ModelOverride       `protobuf:"bytes,5,rep,name=model_overrides,json=modelOverrides,proto3" json:"model_overrides,omitempty"`       // by runtime
+	Orchestration   *Orchestration         `protobuf:"bytes,6,opt,name=orchestration,proto3" json:"orchestration,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -144,6 +145,58 @@ func (x *Settings) GetModelOverrides() []*ModelOverride {
 	return nil
 }
 
+func (x *Settings) GetOrchestration() *Orchestration {
+	if x != nil {
+		return x.Orchestration
+	}
+	return nil
+}
+
+// Orchestration is how the session likes its stories to be put together.
+type Orchestration struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Policy        string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"` // plugin that is asked for turn-policy@1; empty: the one there is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Orchestration) Reset() {
+	*x = Orchestration{}
+	mi := &file_covel_events_v1_settings_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Orchestration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Orchestration) ProtoMessage() {}
+
+func (x *Orchestration) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_settings_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Orchestration.ProtoReflect.Descriptor instead.
+func (*Orchestration) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Orchestration) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 // Allowances bound what one root execution may spend; 0 takes the host's.
 type Allowances struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -157,7 +210,7 @@ type Allowances struct {
 
 func (x *Allowances) Reset() {
 	*x = Allowances{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[2]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +222,7 @@ func (x *Allowances) String() string {
 func (*Allowances) ProtoMessage() {}
 
 func (x *Allowances) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[2]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +235,7 @@ func (x *Allowances) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allowances.ProtoReflect.Descriptor instead.
 func (*Allowances) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{2}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Allowances) GetModelCalls() uint32 {
@@ -223,7 +276,7 @@ type ModelOverride struct {
 
 func (x *ModelOverride) Reset() {
 	*x = ModelOverride{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[3]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +288,7 @@ func (x *ModelOverride) String() string {
 func (*ModelOverride) ProtoMessage() {}
 
 func (x *ModelOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[3]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +301,7 @@ func (x *ModelOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelOverride.ProtoReflect.Descriptor instead.
 func (*ModelOverride) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{3}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ModelOverride) GetRuntimeId() string {
@@ -274,7 +327,7 @@ type SeatRemoved struct {
 
 func (x *SeatRemoved) Reset() {
 	*x = SeatRemoved{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[4]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +339,7 @@ func (x *SeatRemoved) String() string {
 func (*SeatRemoved) ProtoMessage() {}
 
 func (x *SeatRemoved) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[4]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +352,7 @@ func (x *SeatRemoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeatRemoved.ProtoReflect.Descriptor instead.
 func (*SeatRemoved) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{4}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SeatRemoved) GetSeatId() string {
@@ -321,7 +374,7 @@ type SeatKeysChanged struct {
 
 func (x *SeatKeysChanged) Reset() {
 	*x = SeatKeysChanged{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +386,7 @@ func (x *SeatKeysChanged) String() string {
 func (*SeatKeysChanged) ProtoMessage() {}
 
 func (x *SeatKeysChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[5]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +399,7 @@ func (x *SeatKeysChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeatKeysChanged.ProtoReflect.Descriptor instead.
 func (*SeatKeysChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{5}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SeatKeysChanged) GetSeatId() string {
@@ -382,7 +435,7 @@ type GatheredRequest struct {
 
 func (x *GatheredRequest) Reset() {
 	*x = GatheredRequest{}
-	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +447,7 @@ func (x *GatheredRequest) String() string {
 func (*GatheredRequest) ProtoMessage() {}
 
 func (x *GatheredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_settings_proto_msgTypes[6]
+	mi := &file_covel_events_v1_settings_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +460,7 @@ func (x *GatheredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredRequest.ProtoReflect.Descriptor instead.
 func (*GatheredRequest) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{6}
+	return file_covel_events_v1_settings_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GatheredRequest) GetRequestId() string {
@@ -437,7 +490,7 @@ const file_covel_events_v1_settings_proto_rawDesc = "" +
 	"\n" +
 	"\x1ecovel/events/v1/settings.proto\x12\x0fcovel.events.v1\"H\n" +
 	"\x0fSettingsChanged\x125\n" +
-	"\bsettings\x18\x01 \x01(\v2\x19.covel.events.v1.SettingsR\bsettings\"\xff\x01\n" +
+	"\bsettings\x18\x01 \x01(\v2\x19.covel.events.v1.SettingsR\bsettings\"\xc5\x02\n" +
 	"\bSettings\x12\x1c\n" +
 	"\tgathering\x18\x01 \x01(\tR\tgathering\x12*\n" +
 	"\x11gather_timeout_ms\x18\x02 \x01(\x04R\x0fgatherTimeoutMs\x12#\n" +
@@ -445,7 +498,10 @@ const file_covel_events_v1_settings_proto_rawDesc = "" +
 	"\n" +
 	"allowances\x18\x04 \x01(\v2\x1b.covel.events.v1.AllowancesR\n" +
 	"allowances\x12G\n" +
-	"\x0fmodel_overrides\x18\x05 \x03(\v2\x1e.covel.events.v1.ModelOverrideR\x0emodelOverrides\"\x8b\x01\n" +
+	"\x0fmodel_overrides\x18\x05 \x03(\v2\x1e.covel.events.v1.ModelOverrideR\x0emodelOverrides\x12D\n" +
+	"\rorchestration\x18\x06 \x01(\v2\x1e.covel.events.v1.OrchestrationR\rorchestration\"'\n" +
+	"\rOrchestration\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\"\x8b\x01\n" +
 	"\n" +
 	"Allowances\x12\x1f\n" +
 	"\vmodel_calls\x18\x01 \x01(\rR\n" +
@@ -485,25 +541,27 @@ func file_covel_events_v1_settings_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_settings_proto_rawDescData
 }
 
-var file_covel_events_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_covel_events_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_covel_events_v1_settings_proto_goTypes = []any{
 	(*SettingsChanged)(nil), // 0: covel.events.v1.SettingsChanged
 	(*Settings)(nil),        // 1: covel.events.v1.Settings
-	(*Allowances)(nil),      // 2: covel.events.v1.Allowances
-	(*ModelOverride)(nil),   // 3: covel.events.v1.ModelOverride
-	(*SeatRemoved)(nil),     // 4: covel.events.v1.SeatRemoved
-	(*SeatKeysChanged)(nil), // 5: covel.events.v1.SeatKeysChanged
-	(*GatheredRequest)(nil), // 6: covel.events.v1.GatheredRequest
+	(*Orchestration)(nil),   // 2: covel.events.v1.Orchestration
+	(*Allowances)(nil),      // 3: covel.events.v1.Allowances
+	(*ModelOverride)(nil),   // 4: covel.events.v1.ModelOverride
+	(*SeatRemoved)(nil),     // 5: covel.events.v1.SeatRemoved
+	(*SeatKeysChanged)(nil), // 6: covel.events.v1.SeatKeysChanged
+	(*GatheredRequest)(nil), // 7: covel.events.v1.GatheredRequest
 }
 var file_covel_events_v1_settings_proto_depIdxs = []int32{
 	1, // 0: covel.events.v1.SettingsChanged.settings:type_name -> covel.events.v1.Settings
-	2, // 1: covel.events.v1.Settings.allowances:type_name -> covel.events.v1.Allowances
-	3, // 2: covel.events.v1.Settings.model_overrides:type_name -> covel.events.v1.ModelOverride
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 1: covel.events.v1.Settings.allowances:type_name -> covel.events.v1.Allowances
+	4, // 2: covel.events.v1.Settings.model_overrides:type_name -> covel.events.v1.ModelOverride
+	2, // 3: covel.events.v1.Settings.orchestration:type_name -> covel.events.v1.Orchestration
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_settings_proto_init() }
@@ -517,7 +575,7 @@ func file_covel_events_v1_settings_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_settings_proto_rawDesc), len(file_covel_events_v1_settings_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

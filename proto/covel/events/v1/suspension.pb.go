@@ -50,6 +50,7 @@ type SuspensionSaved struct {
 	Noted         []*NotedRecord         `protobuf:"bytes,21,rep,name=noted,proto3" json:"noted,omitempty"`
 	Continuation  *Continuation          `protobuf:"bytes,22,opt,name=continuation,proto3" json:"continuation,omitempty"`
 	Spent         *Spent                 `protobuf:"bytes,23,opt,name=spent,proto3" json:"spent,omitempty"` // by the chain up to here
+	Frozen        *Frozen                `protobuf:"bytes,24,opt,name=frozen,proto3" json:"frozen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,6 +246,66 @@ func (x *SuspensionSaved) GetSpent() *Spent {
 	return nil
 }
 
+func (x *SuspensionSaved) GetFrozen() *Frozen {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
+}
+
+// Frozen is what the execution that began a chain fixed at its start and every later one of the chain reads.
+type Frozen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	History       uint64                 `protobuf:"varint,1,opt,name=history,proto3" json:"history,omitempty"` // stream version behind which it knows no story
+	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`    // runtime that is asked for turn-policy@1; empty: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Frozen) Reset() {
+	*x = Frozen{}
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Frozen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Frozen) ProtoMessage() {}
+
+func (x *Frozen) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Frozen.ProtoReflect.Descriptor instead.
+func (*Frozen) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Frozen) GetHistory() uint64 {
+	if x != nil {
+		return x.History
+	}
+	return 0
+}
+
+func (x *Frozen) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 // HeldEvent is what the commit would have appended if the turn did not wait: a job to queue. The end of the turn appends it.
 type HeldEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -258,7 +319,7 @@ type HeldEvent struct {
 
 func (x *HeldEvent) Reset() {
 	*x = HeldEvent{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[1]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +331,7 @@ func (x *HeldEvent) String() string {
 func (*HeldEvent) ProtoMessage() {}
 
 func (x *HeldEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[1]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,7 +344,7 @@ func (x *HeldEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldEvent.ProtoReflect.Descriptor instead.
 func (*HeldEvent) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{1}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *HeldEvent) GetType() string {
@@ -326,7 +387,7 @@ type NotedRecord struct {
 
 func (x *NotedRecord) Reset() {
 	*x = NotedRecord{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[2]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -338,7 +399,7 @@ func (x *NotedRecord) String() string {
 func (*NotedRecord) ProtoMessage() {}
 
 func (x *NotedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[2]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -351,7 +412,7 @@ func (x *NotedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotedRecord.ProtoReflect.Descriptor instead.
 func (*NotedRecord) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{2}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NotedRecord) GetKind() string {
@@ -397,7 +458,7 @@ type Continuation struct {
 
 func (x *Continuation) Reset() {
 	*x = Continuation{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[3]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -409,7 +470,7 @@ func (x *Continuation) String() string {
 func (*Continuation) ProtoMessage() {}
 
 func (x *Continuation) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[3]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -422,7 +483,7 @@ func (x *Continuation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Continuation.ProtoReflect.Descriptor instead.
 func (*Continuation) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{3}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Continuation) GetVersion() uint32 {
@@ -526,7 +587,7 @@ type StagedProposal struct {
 
 func (x *StagedProposal) Reset() {
 	*x = StagedProposal{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[4]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +599,7 @@ func (x *StagedProposal) String() string {
 func (*StagedProposal) ProtoMessage() {}
 
 func (x *StagedProposal) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[4]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +612,7 @@ func (x *StagedProposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedProposal.ProtoReflect.Descriptor instead.
 func (*StagedProposal) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{4}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StagedProposal) GetType() string {
@@ -578,7 +639,7 @@ type StagedEvent struct {
 
 func (x *StagedEvent) Reset() {
 	*x = StagedEvent{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[5]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +651,7 @@ func (x *StagedEvent) String() string {
 func (*StagedEvent) ProtoMessage() {}
 
 func (x *StagedEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[5]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +664,7 @@ func (x *StagedEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedEvent.ProtoReflect.Descriptor instead.
 func (*StagedEvent) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{5}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StagedEvent) GetTopic() string {
@@ -636,7 +697,7 @@ type SuspensionClaimed struct {
 
 func (x *SuspensionClaimed) Reset() {
 	*x = SuspensionClaimed{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[6]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +709,7 @@ func (x *SuspensionClaimed) String() string {
 func (*SuspensionClaimed) ProtoMessage() {}
 
 func (x *SuspensionClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[6]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +722,7 @@ func (x *SuspensionClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionClaimed.ProtoReflect.Descriptor instead.
 func (*SuspensionClaimed) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{6}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SuspensionClaimed) GetSuspensionId() string {
@@ -717,7 +778,7 @@ type SuspensionContinued struct {
 
 func (x *SuspensionContinued) Reset() {
 	*x = SuspensionContinued{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[7]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +790,7 @@ func (x *SuspensionContinued) String() string {
 func (*SuspensionContinued) ProtoMessage() {}
 
 func (x *SuspensionContinued) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[7]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +803,7 @@ func (x *SuspensionContinued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionContinued.ProtoReflect.Descriptor instead.
 func (*SuspensionContinued) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{7}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SuspensionContinued) GetSuspensionId() string {
@@ -770,7 +831,7 @@ type SuspensionResolved struct {
 
 func (x *SuspensionResolved) Reset() {
 	*x = SuspensionResolved{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[8]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +843,7 @@ func (x *SuspensionResolved) String() string {
 func (*SuspensionResolved) ProtoMessage() {}
 
 func (x *SuspensionResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[8]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +856,7 @@ func (x *SuspensionResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionResolved.ProtoReflect.Descriptor instead.
 func (*SuspensionResolved) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{8}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SuspensionResolved) GetSuspensionId() string {
@@ -824,7 +885,7 @@ type SuspensionVoided struct {
 
 func (x *SuspensionVoided) Reset() {
 	*x = SuspensionVoided{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[9]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +897,7 @@ func (x *SuspensionVoided) String() string {
 func (*SuspensionVoided) ProtoMessage() {}
 
 func (x *SuspensionVoided) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[9]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +910,7 @@ func (x *SuspensionVoided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionVoided.ProtoReflect.Descriptor instead.
 func (*SuspensionVoided) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{9}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SuspensionVoided) GetSuspensionId() string {
@@ -883,7 +944,7 @@ type SuspensionExpired struct {
 
 func (x *SuspensionExpired) Reset() {
 	*x = SuspensionExpired{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[10]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +956,7 @@ func (x *SuspensionExpired) String() string {
 func (*SuspensionExpired) ProtoMessage() {}
 
 func (x *SuspensionExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[10]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +969,7 @@ func (x *SuspensionExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionExpired.ProtoReflect.Descriptor instead.
 func (*SuspensionExpired) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{10}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SuspensionExpired) GetSuspensionId() string {
@@ -936,7 +997,7 @@ type SuspensionAbandoned struct {
 
 func (x *SuspensionAbandoned) Reset() {
 	*x = SuspensionAbandoned{}
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[11]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1009,7 @@ func (x *SuspensionAbandoned) String() string {
 func (*SuspensionAbandoned) ProtoMessage() {}
 
 func (x *SuspensionAbandoned) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_suspension_proto_msgTypes[11]
+	mi := &file_covel_events_v1_suspension_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1022,7 @@ func (x *SuspensionAbandoned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspensionAbandoned.ProtoReflect.Descriptor instead.
 func (*SuspensionAbandoned) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{11}
+	return file_covel_events_v1_suspension_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SuspensionAbandoned) GetSuspensionId() string {
@@ -982,7 +1043,7 @@ var File_covel_events_v1_suspension_proto protoreflect.FileDescriptor
 
 const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"\n" +
-	" covel/events/v1/suspension.proto\x12\x0fcovel.events.v1\x1a\x1fcovel/events/v1/allowance.proto\"\x9a\x06\n" +
+	" covel/events/v1/suspension.proto\x12\x0fcovel.events.v1\x1a\x1fcovel/events/v1/allowance.proto\"\xcb\x06\n" +
 	"\x0fSuspensionSaved\x12#\n" +
 	"\rsuspension_id\x18\x01 \x01(\tR\fsuspensionId\x12\x17\n" +
 	"\aroot_id\x18\x02 \x01(\tR\x06rootId\x12!\n" +
@@ -1009,7 +1070,11 @@ const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"\x04held\x18\x14 \x03(\v2\x1a.covel.events.v1.HeldEventR\x04held\x122\n" +
 	"\x05noted\x18\x15 \x03(\v2\x1c.covel.events.v1.NotedRecordR\x05noted\x12A\n" +
 	"\fcontinuation\x18\x16 \x01(\v2\x1d.covel.events.v1.ContinuationR\fcontinuation\x12,\n" +
-	"\x05spent\x18\x17 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"g\n" +
+	"\x05spent\x18\x17 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\x12/\n" +
+	"\x06frozen\x18\x18 \x01(\v2\x17.covel.events.v1.FrozenR\x06frozen\":\n" +
+	"\x06Frozen\x12\x18\n" +
+	"\ahistory\x18\x01 \x01(\x04R\ahistory\x12\x16\n" +
+	"\x06policy\x18\x02 \x01(\tR\x06policy\"g\n" +
 	"\tHeldEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x15\n" +
@@ -1079,34 +1144,36 @@ func file_covel_events_v1_suspension_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_suspension_proto_rawDescData
 }
 
-var file_covel_events_v1_suspension_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_covel_events_v1_suspension_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_covel_events_v1_suspension_proto_goTypes = []any{
 	(*SuspensionSaved)(nil),     // 0: covel.events.v1.SuspensionSaved
-	(*HeldEvent)(nil),           // 1: covel.events.v1.HeldEvent
-	(*NotedRecord)(nil),         // 2: covel.events.v1.NotedRecord
-	(*Continuation)(nil),        // 3: covel.events.v1.Continuation
-	(*StagedProposal)(nil),      // 4: covel.events.v1.StagedProposal
-	(*StagedEvent)(nil),         // 5: covel.events.v1.StagedEvent
-	(*SuspensionClaimed)(nil),   // 6: covel.events.v1.SuspensionClaimed
-	(*SuspensionContinued)(nil), // 7: covel.events.v1.SuspensionContinued
-	(*SuspensionResolved)(nil),  // 8: covel.events.v1.SuspensionResolved
-	(*SuspensionVoided)(nil),    // 9: covel.events.v1.SuspensionVoided
-	(*SuspensionExpired)(nil),   // 10: covel.events.v1.SuspensionExpired
-	(*SuspensionAbandoned)(nil), // 11: covel.events.v1.SuspensionAbandoned
-	(*Spent)(nil),               // 12: covel.events.v1.Spent
+	(*Frozen)(nil),              // 1: covel.events.v1.Frozen
+	(*HeldEvent)(nil),           // 2: covel.events.v1.HeldEvent
+	(*NotedRecord)(nil),         // 3: covel.events.v1.NotedRecord
+	(*Continuation)(nil),        // 4: covel.events.v1.Continuation
+	(*StagedProposal)(nil),      // 5: covel.events.v1.StagedProposal
+	(*StagedEvent)(nil),         // 6: covel.events.v1.StagedEvent
+	(*SuspensionClaimed)(nil),   // 7: covel.events.v1.SuspensionClaimed
+	(*SuspensionContinued)(nil), // 8: covel.events.v1.SuspensionContinued
+	(*SuspensionResolved)(nil),  // 9: covel.events.v1.SuspensionResolved
+	(*SuspensionVoided)(nil),    // 10: covel.events.v1.SuspensionVoided
+	(*SuspensionExpired)(nil),   // 11: covel.events.v1.SuspensionExpired
+	(*SuspensionAbandoned)(nil), // 12: covel.events.v1.SuspensionAbandoned
+	(*Spent)(nil),               // 13: covel.events.v1.Spent
 }
 var file_covel_events_v1_suspension_proto_depIdxs = []int32{
-	1,  // 0: covel.events.v1.SuspensionSaved.held:type_name -> covel.events.v1.HeldEvent
-	2,  // 1: covel.events.v1.SuspensionSaved.noted:type_name -> covel.events.v1.NotedRecord
-	3,  // 2: covel.events.v1.SuspensionSaved.continuation:type_name -> covel.events.v1.Continuation
-	12, // 3: covel.events.v1.SuspensionSaved.spent:type_name -> covel.events.v1.Spent
-	4,  // 4: covel.events.v1.Continuation.proposals:type_name -> covel.events.v1.StagedProposal
-	5,  // 5: covel.events.v1.Continuation.events:type_name -> covel.events.v1.StagedEvent
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	2,  // 0: covel.events.v1.SuspensionSaved.held:type_name -> covel.events.v1.HeldEvent
+	3,  // 1: covel.events.v1.SuspensionSaved.noted:type_name -> covel.events.v1.NotedRecord
+	4,  // 2: covel.events.v1.SuspensionSaved.continuation:type_name -> covel.events.v1.Continuation
+	13, // 3: covel.events.v1.SuspensionSaved.spent:type_name -> covel.events.v1.Spent
+	1,  // 4: covel.events.v1.SuspensionSaved.frozen:type_name -> covel.events.v1.Frozen
+	5,  // 5: covel.events.v1.Continuation.proposals:type_name -> covel.events.v1.StagedProposal
+	6,  // 6: covel.events.v1.Continuation.events:type_name -> covel.events.v1.StagedEvent
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_suspension_proto_init() }
@@ -1121,7 +1188,7 @@ func file_covel_events_v1_suspension_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_suspension_proto_rawDesc), len(file_covel_events_v1_suspension_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
