@@ -13,6 +13,13 @@ const told = [
   'invalid_interaction_submission',
   'interaction_already_submitted',
   'form_rejected',
+  'interjection_too_late',
+  'interjection_lost',
+  'suspension_not_found',
+  'suspension_closed',
+  'suspension_claimed',
+  'suspension_out_of_date',
+  'resume_failed',
   'internal',
 ] as const;
 

@@ -3,7 +3,14 @@ import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import { dataOf, Panels } from '../panels/Panels';
 import { PanelView } from '../panels/PanelView';
-import { getMessages, retrySetup, setSessionStatus } from '../protocol/http';
+import {
+  abandonSuspension,
+  closeGathering,
+  getMessages,
+  resumePlugin,
+  retrySetup,
+  setSessionStatus,
+} from '../protocol/http';
 import type { InteractionRef, SessionStatus } from '../protocol/types';
 import { STOPPED } from '../session/apply';
 import { openInteractions } from '../session/messages';
@@ -17,6 +24,7 @@ import { FailureCard } from '../story/FailureCard';
 import { Narration } from '../story/narration';
 import { StageLine } from '../story/StageLine';
 import { StoryScroll, type StoryHandle } from '../story/StoryScroll';
+import { SuspensionCard } from '../story/SuspensionCard';
 import { Tail } from '../story/Tail';
 import { WayBack } from '../story/WayBack';
 import { useAccent } from '../ui/useAccent';
@@ -29,6 +37,7 @@ import { blockedSetup, neverBegun, waitsToBegin } from './begin';
 import { ClosedBar } from './ClosedBar';
 import { NotFound } from './NotFound';
 import { NoticeBar } from './NoticeBar';
+import { GatheringBar, PausedPluginBar } from './SessionBars';
 import { SessionHeader } from './SessionHeader';
 import { usePanels } from './usePanels';
 import { useSessionStore } from './useSessionStore';
@@ -67,6 +76,10 @@ export default function SessionPage({ id }: { id: string }) {
     },
     [store],
   );
+  const interject = (text: string) => {
+    store.dispatch({ kind: 'draft', text: '' });
+    store.send('interject', { text });
+  };
   const answer = useCallback(
     (interaction: InteractionRef, fields: Record<string, unknown>, kind: string | undefined) => {
       const { turnId, interactionId, type } = interaction;
@@ -86,28 +99,23 @@ export default function SessionPage({ id }: { id: string }) {
     const page = await getMessages(id, cursor);
     store.dispatch({ kind: 'older', cursor, page });
   }, [store, id]);
-  const setStatus = useCallback(
-    (status: SessionStatus) => {
-      setStatusFault(undefined);
-      setSessionStatus(id, status).catch((error: unknown) => {
-        setStatusFault(error instanceof Error ? error.message : String(error));
-      });
-    },
-    [id],
-  );
-  const trySetupAgain = useCallback(
-    (runtimeId: string) => {
-      setStatusFault(undefined);
-      retrySetup(id, runtimeId)
-        .then(() => {
-          store.send('start_session', {});
-        })
-        .catch((error: unknown) => {
-          setStatusFault(error instanceof Error ? error.message : String(error));
-        });
-    },
-    [id, store],
-  );
+  /** What the page asks for beside the story; what came of it arrives as a frame. */
+  const ask = useCallback((request: Promise<unknown>) => {
+    setStatusFault(undefined);
+    request.catch((error: unknown) => {
+      setStatusFault(error instanceof Error ? error.message : String(error));
+    });
+  }, []);
+  const setStatus = (status: SessionStatus) => {
+    ask(setSessionStatus(id, status));
+  };
+  const trySetupAgain = (runtimeId: string) => {
+    ask(
+      retrySetup(id, runtimeId).then(() => {
+        store.send('start_session', {});
+      }),
+    );
+  };
   const togglePanels = useCallback(() => {
     setPanelsOpen((open) => {
       if (!narrow) writePanelsOpen(!open);
@@ -157,7 +165,7 @@ export default function SessionPage({ id }: { id: string }) {
     );
   }
 
-  const asked = openInteractions(book.messages).length > 0;
+  const asked = openInteractions(book.messages).length > 0 || book.suspensions.length > 0;
   const blocked = blockedSetup(state);
   const failed =
     active &&
@@ -232,6 +240,20 @@ export default function SessionPage({ id }: { id: string }) {
                   }}
                 />
               )}
+              {active &&
+                !busy &&
+                book.suspensions.map((suspension) => (
+                  <SuspensionCard
+                    key={suspension.id}
+                    suspension={suspension}
+                    onAnswer={(data) => {
+                      store.send('resume_suspension', { suspensionId: suspension.id, data });
+                    }}
+                    onLeave={() => {
+                      ask(abandonSuspension(id, suspension.id));
+                    }}
+                  />
+                ))}
               {blocked !== undefined && !busy && (
                 <section className="failure">
                   <p>{t('failure.setupBlocked', { reason: blocked.reason })}</p>
@@ -304,6 +326,24 @@ export default function SessionPage({ id }: { id: string }) {
                   }}
                 />
               )}
+              {book.gathering !== undefined && (
+                <GatheringBar
+                  gathering={book.gathering}
+                  seats={book.seats}
+                  onBegin={() => {
+                    ask(closeGathering(id));
+                  }}
+                />
+              )}
+              {book.pausedPlugins.map((pluginId) => (
+                <PausedPluginBar
+                  key={pluginId}
+                  pluginId={pluginId}
+                  onResume={() => {
+                    ask(resumePlugin(id, pluginId));
+                  }}
+                />
+              ))}
               {state.notice !== undefined && !toldByForm(state.notice) && (
                 <NoticeBar
                   notice={state.notice}
@@ -323,6 +363,7 @@ export default function SessionPage({ id }: { id: string }) {
                     store.dispatch({ kind: 'draft', text });
                   }}
                   onSend={say}
+                  onInterject={busy && link === 'live' ? interject : undefined}
                 />
               ) : (
                 <ClosedBar

@@ -236,7 +236,7 @@ const running = z.object({
       pluginId: text,
       label: text,
       stage: text,
-      status: z.enum(['running', 'success', 'failed', 'skipped']).catch('running'),
+      status: z.enum(['running', 'success', 'failed', 'skipped', 'suspended']).catch('running'),
     }),
   ),
 });
@@ -252,6 +252,20 @@ const tree = z.object({
       takes: list(z.string()),
     }),
   ),
+});
+
+const suspension = z.object({
+  id: z.string(),
+  turnId: text,
+  runtimeId: text,
+  pluginId: text,
+  reason: text,
+  resumeSchema: z.unknown(),
+});
+
+const gathering = z.object({
+  submissions: list(z.object({ seatId: z.string(), requestId: text })),
+  waitingFor: list(z.string()),
 });
 
 const pluginData = z.record(z.string(), z.record(z.string(), bag));
@@ -272,6 +286,9 @@ export const view = z.object({
   seats: list(seat),
   pluginData: pluginData.nullish().transform((v) => v ?? {}),
   tree: tree.nullish().transform((v) => v ?? { head: '', turns: [] }),
+  suspensions: list(suspension),
+  gathering: maybe(gathering),
+  pausedPlugins: list(z.string()),
   execution: execution.nullish().transform((v) => v ?? { state: 'idle' as const }),
   running: maybe(running),
   offline: flag,
@@ -366,6 +383,10 @@ const committed = z.discriminatedUnion('type', [
   ),
   event('character.upserted', z.object({ character })),
   event('character-schema.changed', z.object({ schema: z.unknown() })),
+  event('turn.suspended', z.object({ suspension })),
+  event('turn.resumed', z.object({ suspensionId: z.string() })),
+  event('suspension.closed', z.object({ suspensionId: z.string() })),
+  event('gathering.changed', z.object({ gathering: gathering.nullish().transform((v) => v ?? null) })),
   event('event.emitted', z.object({ topic: text, data: z.unknown(), pluginId: maybe(z.string()) })),
   event('session.changed', z.object({ session })),
   event(
@@ -414,6 +435,10 @@ const transient = z.discriminatedUnion('type', [
   event('runtime.completed', transientEnd),
   event('runtime.failed', transientEnd),
   event('runtime.skipped', transientEnd),
+  event('runtime.suspended', transientEnd),
+  event('llm.waiting', z.object({ runtimeId: text, waitMs: z.number() })),
+  event('plugin.paused', z.object({ pluginId: z.string() })),
+  event('plugin.resumed', z.object({ pluginId: z.string() })),
   event(
     'narrative.delta',
     z.object({ runtimeId: text, pluginId: text, delta: text, reset: maybe(z.boolean()) }),

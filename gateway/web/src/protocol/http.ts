@@ -97,6 +97,24 @@ export async function retrySetup(id: string, runtimeId: string): Promise<void> {
   });
 }
 
+/** The player gives a question up: the run that asked it ends without an answer. */
+export async function abandonSuspension(id: string, suspensionId: string): Promise<void> {
+  await call(guards.anything, `/sessions/${at(id)}/suspensions/${at(suspensionId)}`, { method: 'DELETE' });
+}
+
+/** A plugin that was paused after repeated errors runs again. */
+export async function resumePlugin(id: string, pluginId: string): Promise<void> {
+  await call(guards.anything, `/sessions/${at(id)}/plugins/${at(pluginId)}/resume`, {
+    method: 'POST',
+    json: {},
+  });
+}
+
+/** The turn begins with the submissions that wait. */
+export async function closeGathering(id: string): Promise<void> {
+  await call(guards.anything, `/sessions/${at(id)}/gathering/close`, { method: 'POST', json: {} });
+}
+
 export async function deleteSession(id: string): Promise<void> {
   await call(guards.anything, `/sessions/${at(id)}`, { method: 'DELETE' });
 }

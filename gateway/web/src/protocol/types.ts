@@ -182,6 +182,22 @@ export interface Tree {
   turns: Turn[];
 }
 
+/** A run that waits for the player. `resumeSchema` says what may answer it; null: anything. */
+export interface Suspension {
+  id: string;
+  turnId: string;
+  runtimeId: string;
+  pluginId: string;
+  reason: string;
+  resumeSchema: unknown;
+}
+
+/** Who has said what they want to do in the turn to come, and who is waited for. */
+export interface Gathering {
+  submissions: { seatId: string; requestId: string }[];
+  waitingFor: string[];
+}
+
 /** Plugin data as stored: plugin id → namespace → key → value. */
 export type PluginData = Record<string, Record<string, Record<string, unknown>>>;
 
@@ -206,7 +222,7 @@ export interface Execution {
   draft?: { text: string };
 }
 
-export type StepStatus = 'running' | 'success' | 'failed' | 'skipped';
+export type StepStatus = 'running' | 'success' | 'failed' | 'skipped' | 'suspended';
 
 export interface Step {
   runtimeId: string;
@@ -238,6 +254,9 @@ export interface View {
   seats: Seat[];
   pluginData: PluginData;
   tree: Tree;
+  suspensions: Suspension[];
+  gathering?: Gathering;
+  pausedPlugins: string[];
   execution: Execution;
   running?: Running;
   offline: boolean;
@@ -268,7 +287,14 @@ export interface MessagePage {
 
 // Commands
 
-export type CommandType = 'start_session' | 'submit_actions' | 'retry_turn' | 'move_head' | 'regenerate';
+export type CommandType =
+  | 'start_session'
+  | 'submit_actions'
+  | 'retry_turn'
+  | 'interject'
+  | 'resume_suspension'
+  | 'move_head'
+  | 'regenerate';
 
 export interface Action {
   kind?: string;
@@ -336,6 +362,10 @@ export type CommittedEvent =
   | EventOf<'plugin-data.changed', { pluginId: string; changes: PluginDataChange[] }>
   | EventOf<'character.upserted', { character: Character }>
   | EventOf<'character-schema.changed', { schema: unknown }>
+  | EventOf<'turn.suspended', { suspension: Suspension }>
+  | EventOf<'turn.resumed', { suspensionId: string }>
+  | EventOf<'suspension.closed', { suspensionId: string }>
+  | EventOf<'gathering.changed', { gathering: Gathering | null }>
   | EventOf<'event.emitted', { topic: string; data?: unknown; pluginId?: string }>
   | EventOf<'session.changed', { session: Session }>
   | EventOf<
@@ -364,11 +394,13 @@ export type TransientEvent =
       { runtimeId: string; pluginId: string; runId?: string; label: string; stage: string }
     >
   | EventOf<
-      'runtime.completed' | 'runtime.failed' | 'runtime.skipped',
+      'runtime.completed' | 'runtime.failed' | 'runtime.skipped' | 'runtime.suspended',
       { runtimeId: string; pluginId: string; status?: string; error?: string; skipReason?: string }
     >
   | EventOf<'narrative.delta', { runtimeId: string; pluginId: string; delta: string; reset?: boolean }>
   | EventOf<'tool.calling' | 'tool.completed' | 'tool.failed', { runtimeId: string; toolName: string }>
+  | EventOf<'llm.waiting', { runtimeId: string; waitMs: number }>
+  | EventOf<'plugin.paused' | 'plugin.resumed', { pluginId: string }>
   | EventOf<'turn.settling', Record<string, never>>;
 
 // Server to client

@@ -88,6 +88,25 @@ export function applyEvent(state: SessionState, event: CommittedEvent, seq: numb
     case 'character-schema.changed':
       return { ...state, book: { ...book, characterSchema: event.payload.schema } };
 
+    case 'turn.suspended': {
+      const { suspension } = event.payload;
+      const others = book.suspensions.filter((s) => s.id !== suspension.id);
+      return { ...state, book: { ...book, suspensions: [...others, suspension] } };
+    }
+
+    case 'turn.resumed':
+    case 'suspension.closed': {
+      const { suspensionId } = event.payload;
+      const suspensions = book.suspensions.filter((s) => s.id !== suspensionId);
+      return { ...state, book: { ...book, suspensions } };
+    }
+
+    case 'gathering.changed': {
+      const { gathering: _, ...rest } = book;
+      const { gathering } = event.payload;
+      return { ...state, book: gathering === null ? rest : { ...rest, gathering } };
+    }
+
     case 'session.changed':
       return { ...state, book: { ...book, session: event.payload.session } };
 

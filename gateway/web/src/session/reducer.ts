@@ -124,9 +124,12 @@ function fresh(state: SessionState, welcome: Welcome, view: View): SessionState 
     seats: view.seats,
     pluginData: view.pluginData,
     tree: view.tree,
+    suspensions: view.suspensions,
+    pausedPlugins: view.pausedPlugins,
     execution: view.execution,
     offline: view.offline,
   };
+  if (view.gathering !== undefined) book.gathering = view.gathering;
   const next: SessionState = {
     ...state,
     position: { seq: welcome.seq, lastId: welcome.lastId, incarnation: welcome.incarnation },
@@ -196,6 +199,13 @@ function nextFrame(state: SessionState, frame: Frame): SessionState {
 
 function transient(state: SessionState, message: Transient): SessionState {
   if (state.stale || state.book === undefined || state.ended.includes(message.executionId)) return state;
+  const { event } = message;
+  if (event.type === 'plugin.paused' || event.type === 'plugin.resumed') {
+    const { pluginId } = event.payload;
+    const others = state.book.pausedPlugins.filter((p) => p !== pluginId);
+    const pausedPlugins = event.type === 'plugin.paused' ? [...others, pluginId] : others;
+    return { ...state, book: { ...state.book, pausedPlugins } };
+  }
   if (state.ahead?.executionId === message.executionId) {
     return { ...state, ahead: progress(state.ahead, message) };
   }
@@ -329,12 +339,16 @@ function actionsOf(outgoing: Outgoing): Action[] {
 
 /** The line a command carries, as the player typed it; undefined for answers and everything else. */
 export function spokenText(outgoing: Outgoing): string | undefined {
+  if (outgoing.command.type === 'interject') return (outgoing.command.payload as { text: string }).text;
   const lines = actionsOf(outgoing).filter((a) => a.interaction === undefined && a.text !== undefined);
   return lines.length === 0 ? undefined : lines.map((a) => a.text).join('\n');
 }
 
-/** The question a command answers. */
+/** The question a command answers: an interaction, or a run that waits. */
 export function interactionOf(outgoing: Outgoing): string | undefined {
+  if (outgoing.command.type === 'resume_suspension') {
+    return (outgoing.command.payload as { suspensionId: string }).suspensionId;
+  }
   return actionsOf(outgoing).find((a) => a.interaction !== undefined)?.interaction?.interactionId;
 }
 

@@ -2,6 +2,7 @@ import type {
   Character,
   Command,
   Execution,
+  Gathering,
   Issue,
   Message,
   PluginData,
@@ -9,6 +10,7 @@ import type {
   Seat,
   Session,
   Step,
+  Suspension,
   Tree,
   WorldSummary,
 } from '../protocol/types';
@@ -33,6 +35,12 @@ export interface Book {
   seats: Seat[];
   pluginData: PluginData;
   tree: Tree;
+  /** Runs that wait for the player, oldest first. */
+  suspensions: Suspension[];
+  /** The turn to come, while it waits for the other seats. */
+  gathering?: Gathering;
+  /** Plugins that do not run after repeated errors. */
+  pausedPlugins: string[];
   execution: Execution;
   offline: boolean;
 }
@@ -52,6 +60,8 @@ export interface Work {
   streams: Stream[];
   steps: Step[];
   settling: boolean;
+  /** The model is asked again after so many milliseconds: a rate limit, or a failure that may pass. */
+  waitMs?: number;
 }
 
 /**

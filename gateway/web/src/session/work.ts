@@ -12,13 +12,20 @@ export function progress(work: Work | undefined, message: Transient): Work {
       ? work
       : { executionId: message.executionId, n: 0, streams: [], steps: [], settling: false };
   if (mine === work && message.n <= mine.n) return mine;
-  return { ...applied(mine, message.event), n: message.n };
+  // Whatever comes after a pause ends it.
+  const { waitMs: _, ...awake } = mine;
+  return { ...applied(awake, message.event), n: message.n };
 }
 
 function applied(work: Work, event: TransientEvent): Work {
   switch (event.type) {
     case 'turn.settling':
       return { ...work, settling: true };
+    case 'llm.waiting':
+      return { ...work, waitMs: event.payload.waitMs };
+    case 'plugin.paused':
+    case 'plugin.resumed':
+      return work;
     case 'runtime.started': {
       const { runtimeId, pluginId, label, stage } = event.payload;
       const step: Step = { runtimeId, pluginId, label, stage, status: 'running' };
@@ -31,6 +38,8 @@ function applied(work: Work, event: TransientEvent): Work {
       return endStep(work, event.payload.runtimeId, 'failed');
     case 'runtime.skipped':
       return endStep(work, event.payload.runtimeId, 'skipped');
+    case 'runtime.suspended':
+      return endStep(work, event.payload.runtimeId, 'suspended');
     case 'narrative.delta':
       return { ...work, settling: false, streams: extend(work.streams, event.payload) };
     case 'tool.calling':

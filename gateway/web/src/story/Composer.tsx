@@ -13,11 +13,14 @@ export function Composer({
   draft,
   onDraft,
   onSend,
+  onInterject,
   questionOpen,
 }: {
   draft: string;
   onDraft: (text: string) => void;
   onSend: (text: string) => void;
+  /** Says the line into the turn that runs, while one does; sent, it would be the next turn. */
+  onInterject: ((text: string) => void) | undefined;
   questionOpen: boolean;
 }) {
   const { t } = useTranslation();
@@ -71,6 +74,20 @@ export function Composer({
         }}
         onKeyDown={onKeyDown}
       />
+      {onInterject !== undefined && (
+        <button
+          type="button"
+          className="composer__interject"
+          title={t('input.interjectHint')}
+          disabled={empty || tooLong}
+          onClick={() => {
+            onInterject(draft.trim());
+            box.current?.focus();
+          }}
+        >
+          {t('input.interject')}
+        </button>
+      )}
       <button
         type="submit"
         className="composer__send"

@@ -20,11 +20,29 @@ import { useStory } from './actions';
 export function InteractionView({ interaction }: { interaction: Interaction }) {
   if (interaction.status === 'void') return null;
   if (interaction.status === 'answered') return <Answered interaction={interaction} />;
-  return interaction.type === 'form' ? (
-    <OpenForm interaction={interaction} />
-  ) : (
-    <OpenChoice interaction={interaction} />
+  return <Asked interaction={interaction} />;
+}
+
+function Asked({ interaction }: { interaction: Interaction }) {
+  const { answer } = useStory();
+  return (
+    <Question
+      interaction={interaction}
+      onAnswer={(fields) => {
+        answer(interaction, fields, interaction.block.actionKind);
+      }}
+    />
   );
+}
+
+interface QuestionProps {
+  interaction: Interaction;
+  onAnswer: (fields: Record<string, unknown>) => void;
+}
+
+/** An open question, as a form or as buttons. Only for a form are `fields` by name; see docs/protocol.md, `Action`. */
+export function Question(props: QuestionProps) {
+  return props.interaction.type === 'form' ? <OpenForm {...props} /> : <OpenChoice {...props} />;
 }
 
 /** True while an answer to it is on its way, or nothing may be answered now. */
@@ -34,9 +52,9 @@ function useBusy(interaction: Interaction): { sending: boolean; busy: boolean } 
   return { sending, busy: sending || !open };
 }
 
-function OpenForm({ interaction }: { interaction: Interaction }) {
+function OpenForm({ interaction, onAnswer }: QuestionProps) {
   const { t } = useTranslation();
-  const { answer, notice } = useStory();
+  const { notice } = useStory();
   const { sending, busy } = useBusy(interaction);
   const box = useRef<HTMLDivElement>(null);
 
@@ -97,7 +115,7 @@ function OpenForm({ interaction }: { interaction: Interaction }) {
     const found = faults(interaction, values);
     show(found, []);
     if (Object.keys(found).length > 0) return;
-    answer(interaction, answerFields(interaction, values), interaction.block.actionKind);
+    onAnswer(answerFields(interaction, values));
   };
 
   return (
@@ -107,9 +125,8 @@ function OpenForm({ interaction }: { interaction: Interaction }) {
   );
 }
 
-function OpenChoice({ interaction }: { interaction: Interaction }) {
+function OpenChoice({ interaction, onAnswer }: QuestionProps) {
   const { t } = useTranslation();
-  const { answer } = useStory();
   const { busy } = useBusy(interaction);
   const store = useMemo(() => createStateStore({ busy: false }), []);
   const spec = useMemo(
@@ -121,13 +138,7 @@ function OpenChoice({ interaction }: { interaction: Interaction }) {
   }, [busy, store]);
   return (
     <div className="question">
-      <SpecView
-        spec={spec}
-        store={store}
-        onAnswer={(params) => {
-          answer(interaction, params, interaction.block.actionKind);
-        }}
-      />
+      <SpecView spec={spec} store={store} onAnswer={onAnswer} />
     </div>
   );
 }

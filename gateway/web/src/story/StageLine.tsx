@@ -28,6 +28,7 @@ export function StageLine({
       ? t('turn.thinking')
       : t(`turn.stage.${view.stage}`);
   const names = view.labels.filter((l) => l !== words);
+  const waitMs = work?.waitMs;
   const key = work?.executionId ?? '';
   return (
     <section className="stage-line" aria-label={t('turn.progress')}>
@@ -38,6 +39,7 @@ export function StageLine({
       </div>
       <p className="stage-line__words">
         <span className="stage-line__now">{words}</span>
+        {waitMs !== undefined && <AskedAgain key={work?.n} waitMs={waitMs} />}
         {names.length > 0 && <span className="stage-line__names"> · {names.join(' · ')}</span>}
         {view.failed.map((label) => (
           <span key={label} className="stage-line__failed">
@@ -65,10 +67,22 @@ export function StageLine({
   );
 }
 
-/** Counts from when the server began; a clock that runs ahead of ours counts from now. */
-function Elapsed({ startedAt }: { startedAt: string | undefined }) {
-  const [mounted] = useState(() => Date.now());
-  const [now, setNow] = useState(mounted);
+/** Counts down to the model's next attempt. */
+function AskedAgain({ waitMs }: { waitMs: number }) {
+  const { t } = useTranslation();
+  const now = useNow();
+  const [until] = useState(() => Date.now() + waitMs);
+  return (
+    <span className="stage-line__failed">
+      {' '}
+      · {t('turn.askedAgain', { count: Math.max(0, Math.ceil((until - now) / 1000)) })}
+    </span>
+  );
+}
+
+/** The time, every second anew. */
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => {
       setNow(Date.now());
@@ -77,6 +91,13 @@ function Elapsed({ startedAt }: { startedAt: string | undefined }) {
       clearInterval(timer);
     };
   }, []);
+  return now;
+}
+
+/** Counts from when the server began; a clock that runs ahead of ours counts from now. */
+function Elapsed({ startedAt }: { startedAt: string | undefined }) {
+  const [mounted] = useState(() => Date.now());
+  const now = Math.max(mounted, useNow());
   const told = startedAt === undefined ? NaN : Date.parse(startedAt);
   const since = Number.isNaN(told) || told > mounted ? mounted : told;
   return <span className="stage-line__time">{clock(now - since)}</span>;

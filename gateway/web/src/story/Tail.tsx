@@ -17,6 +17,7 @@ export function Tail({
 }) {
   const { t } = useTranslation();
   const note = (o: Outgoing): string => {
+    if (o.command.type === 'interject' && o.status !== 'unsent') return t('story.interjected');
     if (o.status === 'queued') return t('story.queued', { count: Math.max(0, o.ahead - 1) });
     return o.status === 'unsent' && link !== 'live' ? t('story.offlineLine') : t('story.notStored');
   };

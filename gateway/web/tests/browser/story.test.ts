@@ -274,6 +274,59 @@ describe('a story that is not open', () => {
   });
 });
 
+describe('a story that asks, and one that listens', () => {
+  it('a run that waits is answered, or left; what it asks is drawn from its schema', async () => {
+    const { page, session } = await begun(server, browser);
+    session.suspend('s1', 'Whom do you follow?', { enum: ['Odran', '龙胆'] });
+    const asks = page.getByRole('region', { name: 'The story waits for your answer' });
+    await asks.getByText('Whom do you follow?').waitFor();
+    await accessible(page);
+    await picture(page, 'waiting');
+    await asks.getByRole('button', { name: '龙胆' }).click();
+    await story(page).getByText('"龙胆"').waitFor();
+    await asks.waitFor({ state: 'detached' });
+
+    const oath = {
+      type: 'object',
+      required: ['oath'],
+      properties: { oath: { title: 'Your oath', type: 'string' } },
+    };
+    session.suspend('s2', 'What do you swear?', oath);
+    await page.reload();
+    await asks.getByRole('button', { name: 'Continue' }).click();
+    await asks.getByText('Please fill this in.').waitFor();
+    await asks.getByRole('textbox', { name: 'Your oath' }).fill('By the seventh lamp');
+    await asks.getByRole('button', { name: 'Continue' }).click();
+    await story(page).getByText('{"oath":"By the seventh lamp"}').waitFor();
+
+    session.suspend('s3', 'And now?', null);
+    await asks.getByRole('button', { name: 'Leave it unanswered' }).click();
+    await asks.waitFor({ state: 'detached' });
+  });
+
+  it('a line can be said into the running turn; it is part of it', async () => {
+    const { page, session } = await begun(server, browser);
+    server.holdAfter = 8;
+    await say(page, 'I wait');
+    await story(page).locator('.passage--streaming').waitFor();
+    await input(page).fill('Odran, look out!');
+    await accessible(page);
+    await picture(page, 'interjecting');
+    await page.getByRole('button', { name: 'Say it now' }).click();
+    expect(await input(page).inputValue()).toBe('');
+    await story(page).getByText('Said into the turn').waitFor();
+    server.release();
+    await rest(page);
+    await story(page).getByText('Said into the turn').waitFor({ state: 'detached' });
+    expect(await story(page).getByText('Odran, look out!').count()).toBe(1);
+    expect(session.messages.map((m) => m.source).slice(-3)).toEqual([
+      'player',
+      'player-interjection',
+      'story',
+    ]);
+  });
+});
+
 describe('around the story', () => {
   it('panels with data and without, one that fails and one that is refused; the others go on', async () => {
     const { page } = await begun(server, browser);

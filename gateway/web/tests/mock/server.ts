@@ -16,6 +16,7 @@ import type {
   Running,
   ServerMessage,
   Session,
+  Suspension,
   TransientEvent,
   View,
 } from '../../src/protocol/types';
@@ -161,6 +162,9 @@ export class MockServer {
       const session = this.sessions.get(id ?? '');
       if (session === undefined) {
         reply(response, 404, { error: 'There is no such session.', code: 'session_not_found' });
+      } else if (part === 'suspensions' && method === 'DELETE') {
+        session.close(runtime ?? '');
+        reply(response, 200, { ok: true, suspensionId: runtime });
       } else if (method === 'DELETE') {
         this.sessions.delete(session.id);
         reply(response, 200, { ok: true });
@@ -229,11 +233,13 @@ export class MockSession {
   session: Session;
   characters: Character[] = [];
   pluginData: View['pluginData'] = {};
+  suspensions: Suspension[] = [];
   private execution: Execution = { state: 'idle' };
   private running: Running | undefined;
   private readonly sockets = new Set<WebSocket>();
   private readonly seen = new Map<string, { body: string; ack: ServerMessage | undefined }>();
   private readonly queue: { command: Command; socket: WebSocket }[] = [];
+  private readonly interjections: { command: Command; socket: WebSocket }[] = [];
   private busy = false;
   private stopped = false;
   private passage = 0;
@@ -303,6 +309,8 @@ export class MockSession {
       },
       seats: [],
       tree: { head: '', turns: [] },
+      suspensions: this.suspensions,
+      pausedPlugins: [],
       pluginData: this.pluginData,
       execution: this.execution,
       offline: this.server.offline,
@@ -323,6 +331,27 @@ export class MockSession {
   change(more: Partial<Session>): void {
     this.session = { ...this.session, ...more, updatedAt: new Date().toISOString() };
     this.append(1, [{ type: 'session.changed', payload: { session: this.session } }]);
+  }
+
+  /** A run stopped to ask the player something. */
+  suspend(id: string, reason: string, resumeSchema: unknown): void {
+    const turnId = `t${String(this.turn)}`;
+    const suspension: Suspension = {
+      id,
+      turnId,
+      runtimeId: 'guide/ask',
+      pluginId: 'guide',
+      reason,
+      resumeSchema,
+    };
+    this.suspensions.push(suspension);
+    this.append(1, [{ type: 'turn.suspended', payload: { suspension } }]);
+  }
+
+  /** Nobody can answer it any more. */
+  close(suspensionId: string): void {
+    this.suspensions = this.suspensions.filter((s) => s.id !== suspensionId);
+    this.append(1, [{ type: 'suspension.closed', payload: { suspensionId } }]);
   }
 
   /** A set-up that failed too often. */
@@ -446,6 +475,10 @@ export class MockSession {
       return;
     }
     this.seen.set(command.requestId, { body, ack: undefined });
+    if (command.type === 'interject' && this.running !== undefined) {
+      this.interjections.push({ command, socket: ws });
+      return;
+    }
     this.queue.push({ command, socket: ws });
     send(ws, { type: 'ack', requestId: command.requestId, status: 'queued', n: this.queue.length });
     void this.work();
@@ -465,6 +498,17 @@ export class MockSession {
     this.turn++;
     this.stopped = false;
     const executionId = `x${String(this.turn)}`;
+    if (command.type === 'resume_suspension') {
+      const { suspensionId, data } = command.payload as { suspensionId: string; data: unknown };
+      this.suspensions = this.suspensions.filter((s) => s.id !== suspensionId);
+      const message = this.message('story', JSON.stringify(data));
+      this.messages.push(message);
+      this.append(2, [
+        { type: 'turn.resumed', requestId, payload: { suspensionId } },
+        { type: 'message.appended', requestId, payload: { message } },
+      ]);
+      return;
+    }
     const answer = answerOf(command);
     const line = command.type === 'start_session' ? undefined : this.lineOf(command, answer);
     this.running = { executionId, n: 0, requestId, text: '', steps: [] };
@@ -652,6 +696,13 @@ export class MockSession {
       ];
     }
     if (line) this.messages.push({ ...line, seq: this.tail + 1 });
+    for (const { command } of this.interjections.splice(0)) {
+      const { text } = command.payload as { text: string };
+      const said = this.message('player-interjection', text, { role: 'user' });
+      this.messages.push(said);
+      more.push({ type: 'message.appended', requestId: command.requestId, payload: { message: said } });
+    }
+    message.seq = this.tail + 2;
     this.messages.push(message);
     this.session = {
       ...this.session,

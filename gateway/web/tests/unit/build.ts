@@ -78,6 +78,8 @@ export function view(more: Partial<View> = {}): View {
     characterSchema: null,
     seats: [],
     tree: { head: '', turns: [] },
+    suspensions: [],
+    pausedPlugins: [],
     pluginData: {},
     execution: { state: 'idle' },
     offline: false,

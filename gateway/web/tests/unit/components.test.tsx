@@ -13,6 +13,10 @@ import { HostContext, type SpecHost } from '../../src/spec/host';
 import { readPanel, readView } from '../../src/spec/panel';
 import { SpecView } from '../../src/spec/SpecView';
 import { specs } from '../mock/texts';
+import { Composer } from '../../src/story/Composer';
+import { StoryContext } from '../../src/story/actions';
+import { SuspensionCard } from '../../src/story/SuspensionCard';
+import { GatheringBar } from '../../src/pages/SessionBars';
 import { message } from './build';
 
 beforeAll(async () => {
@@ -224,4 +228,87 @@ describe('a panel', () => {
     render(<PanelView panel={readPanel('x', { component: 'Nope' })} data={{ a: 1 }} />);
     expect(screen.getByText(en.panels.invalid)).toBeTruthy();
   });
+});
+
+describe('a run that waits', () => {
+  const waits = (resumeSchema: unknown) => {
+    const onAnswer = vi.fn();
+    const onLeave = vi.fn();
+    const suspension = {
+      id: 's1',
+      turnId: 't1',
+      runtimeId: 'guide/ask',
+      pluginId: 'guide',
+      reason: '你要跟谁走？',
+      resumeSchema,
+    };
+    render(
+      <StoryContext value={{ answer: vi.fn(), outbox: [], notice: undefined, open: true }}>
+        <SuspensionCard suspension={suspension} onAnswer={onAnswer} onLeave={onLeave} />
+      </StoryContext>,
+    );
+    return { onAnswer, onLeave };
+  };
+
+  it('is answered with one press where there are few answers, or left', async () => {
+    const { onAnswer, onLeave } = waits({ enum: ['龙胆', 'Mara'] });
+    await act(async () => {
+      fireEvent.click(screen.getByRole('button', { name: '龙胆' }));
+      await Promise.resolve();
+    });
+    expect(onAnswer).toHaveBeenCalledExactlyOnceWith('龙胆');
+    fireEvent.click(screen.getByRole('button', { name: en.waiting.leave }));
+    expect(onLeave).toHaveBeenCalledOnce();
+  });
+
+  it('says so when what had to be JSON is none, and takes it when it is', async () => {
+    const { onAnswer } = waits({ type: 'object', properties: { extra: { type: 'object' } } });
+    const submit = async (text: string) => {
+      await act(async () => {
+        fireEvent.change(screen.getByRole('textbox', { name: /extra/ }), { target: { value: text } });
+        fireEvent.click(screen.getByRole('button', { name: en.form.submit }));
+        await Promise.resolve();
+      });
+    };
+    await submit('{"a":');
+    expect(screen.getByRole('alert').textContent).toBe(en.waiting.json);
+    expect(onAnswer).not.toHaveBeenCalled();
+    await submit('{"a":1}');
+    expect(onAnswer).toHaveBeenCalledExactlyOnceWith({ extra: { a: 1 } });
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+});
+
+describe('the input while a turn runs', () => {
+  it('Enter keeps a line for the next turn, the button says it into this one', () => {
+    const onSend = vi.fn();
+    const onInterject = vi.fn();
+    render(
+      <Composer
+        draft=" 等一下！ "
+        onDraft={vi.fn()}
+        onSend={onSend}
+        onInterject={onInterject}
+        questionOpen={false}
+      />,
+    );
+    fireEvent.click(screen.getByRole('button', { name: en.input.interject }));
+    expect(onInterject).toHaveBeenCalledExactlyOnceWith('等一下！');
+    expect(onSend).not.toHaveBeenCalled();
+    fireEvent.keyDown(screen.getByRole('textbox'), { key: 'Enter' });
+    expect(onSend).toHaveBeenCalledExactlyOnceWith('等一下！');
+  });
+});
+
+it('a gathering names who is waited for, and begins when someone says so', () => {
+  const onBegin = vi.fn();
+  const seats = [
+    { id: 'a', name: 'Aya' },
+    { id: 'b', name: '陆青云' },
+  ];
+  const gathering = { submissions: [{ seatId: 'a', requestId: 'r1' }], waitingFor: ['b', 'gone'] };
+  render(<GatheringBar gathering={gathering} seats={seats} onBegin={onBegin} />);
+  expect(screen.getByRole('status').textContent).toContain('陆青云 and gone');
+  fireEvent.click(screen.getByRole('button', { name: en.gathering.begin }));
+  expect(onBegin).toHaveBeenCalledOnce();
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { reduce, spokenText } from '../../src/session/reducer';
+import type { Suspension } from '../../src/protocol/types';
+import { interactionOf, reduce, spokenText } from '../../src/session/reducer';
 import { emptyState, isBusy, type SessionState } from '../../src/session/state';
 import {
   accepted,
@@ -159,24 +160,27 @@ describe('a turn', () => {
         type: 'tool.calling',
         payload: { runtimeId: 'narrator', toolName: 'get-character' },
       }),
-      transient('x1', 4, { type: 'runtime.completed', payload: base }),
+      transient('x1', 4, { type: 'llm.waiting', payload: { runtimeId: 'narrator', waitMs: 12_000 } }),
     );
+    expect(s.work?.waitMs).toBe(12_000);
+    s = feed(s, transient('x1', 5, { type: 'runtime.completed', payload: base }));
+    expect(s.work?.waitMs).toBeUndefined();
     expect(s.work?.settling).toBe(false);
     expect(s.work?.steps).toEqual([
       { ...base, label: 'The narrator is writing', stage: 'narrative', status: 'success' },
     ]);
     s = feed(
       s,
-      transient('x1', 5, {
+      transient('x1', 6, {
         type: 'runtime.started',
         payload: { runtimeId: 'guide', pluginId: 'guide', label: 'Guide', stage: 'post-turn' },
       }),
-      transient('x1', 6, { type: 'runtime.failed', payload: { runtimeId: 'guide', pluginId: 'guide' } }),
-      transient('x1', 7, {
+      transient('x1', 7, { type: 'runtime.failed', payload: { runtimeId: 'guide', pluginId: 'guide' } }),
+      transient('x1', 8, {
         type: 'runtime.started',
         payload: { runtimeId: 'codex', pluginId: 'codex', label: 'Codex', stage: 'post-turn' },
       }),
-      transient('x1', 8, { type: 'runtime.skipped', payload: { runtimeId: 'codex', pluginId: 'codex' } }),
+      transient('x1', 9, { type: 'runtime.skipped', payload: { runtimeId: 'codex', pluginId: 'codex' } }),
     );
     expect(s.work?.steps.map((x) => x.status)).toEqual(['success', 'failed', 'skipped']);
   });
@@ -291,6 +295,49 @@ describe('every other committed event', () => {
     expect(s.book?.characterSchema).toEqual({ a: 1 });
     expect(s.book?.session.phase).toBe('setup');
     expect(s.position?.seq).toBe(15);
+  });
+
+  it('a run that waits is open until it is answered, closed, or asks something else', () => {
+    const asked = (id: string): Suspension => ({
+      id,
+      turnId: 't1',
+      runtimeId: 'guide/ask',
+      pluginId: 'guide',
+      reason: '跟谁走？',
+      resumeSchema: null,
+    });
+    const ids = (state: SessionState) => state.book?.suspensions.map((s) => s.id);
+    let state = greeted(view({ suspensions: [asked('s1')] }));
+    state = feed(state, frame(11, { type: 'turn.suspended', payload: { suspension: asked('s2') } }));
+    expect(ids(state)).toEqual(['s1', 's2']);
+    state = feed(
+      state,
+      frame(
+        12,
+        { type: 'turn.resumed', payload: { suspensionId: 's1' } },
+        { type: 'turn.suspended', payload: { suspension: asked('s3') } },
+      ),
+    );
+    expect(ids(state)).toEqual(['s2', 's3']);
+    state = feed(state, frame(13, { type: 'suspension.closed', payload: { suspensionId: 's2' } }));
+    expect(ids(state)).toEqual(['s3']);
+  });
+
+  it('gathering.changed says who is waited for, until the turn begins', () => {
+    const gathering = { submissions: [{ seatId: 'a', requestId: 'r1' }], waitingFor: ['b'] };
+    const waits = feed(greeted(), frame(11, { type: 'gathering.changed', payload: { gathering } }));
+    expect(waits.book?.gathering).toEqual(gathering);
+    const begins = feed(waits, frame(12, { type: 'gathering.changed', payload: { gathering: null } }));
+    expect(begins.book).not.toHaveProperty('gathering');
+  });
+
+  it('a plugin that is paused is told once, until it runs again', () => {
+    const said = (type: 'plugin.paused' | 'plugin.resumed', n: number) =>
+      transient('', n, { type, payload: { pluginId: 'codex' } });
+    const paused = feed(greeted(), said('plugin.paused', 1), said('plugin.paused', 2));
+    expect(paused.book?.pausedPlugins).toEqual(['codex']);
+    expect(paused.work).toBeUndefined();
+    expect(feed(paused, said('plugin.resumed', 3)).book?.pausedPlugins).toEqual([]);
   });
 
   it('messages stand in the order of seq, each once', () => {
@@ -598,6 +645,27 @@ describe('commands', () => {
     });
     expect(s.draft).toBe('');
     expect(s.book?.messages[0]?.interactions).toMatchObject([{ status: 'open' }]);
+  });
+
+  it('a line said into the turn comes back when nobody listened; an answer to a run that waits keeps its question', () => {
+    let state = greeted();
+    state = reduce(state, {
+      kind: 'submit',
+      type: 'interject',
+      requestId: 'r1',
+      payload: { text: '等一下！' },
+    });
+    expect(state.outbox.map(spokenText)).toEqual(['等一下！']);
+    state = feed(state, refusal('r1', 'interjection_too_late'));
+    expect(state.draft).toBe('等一下！');
+    expect(state.notice?.code).toBe('interjection_too_late');
+
+    const answer = { suspensionId: 's1', data: { who: '龙胆' } };
+    state = reduce(state, { kind: 'submit', type: 'resume_suspension', requestId: 'r2', payload: answer });
+    expect(state.outbox.map(interactionOf)).toEqual(['s1']);
+    state = feed(state, refusal('r2', 'form_rejected'));
+    expect(state.notice).toMatchObject({ code: 'form_rejected', interactionId: 's1' });
+    expect(state.draft).toBe('等一下！');
   });
 
   it('a stop that came too late is nothing; hello_required asks for a fresh start', () => {
