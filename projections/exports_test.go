@@ -6,7 +6,7 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// Rule TP:631: the newest committed value of a runtime under a name is read; what did not commit never is.
+// Rule TP:628: the newest committed value of a runtime under a name is read; what did not commit never is.
 func TestExports(t *testing.T) {
 	export := func(runtime, name, value string, revision uint64) *eventsv1.OutputExported {
 		return &eventsv1.OutputExported{PluginId: "p", RuntimeId: runtime, Name: name, Value: []byte(value), Revision: revision}

@@ -1,7 +1,9 @@
 package projections
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -30,7 +32,12 @@ type Interaction struct {
 	Status    string         `json:"status"`
 	Values    RawJSON        `json:"values,omitempty"`
 	Version   events.Version `json:"version"` // of the request, then of the answer
+	// AnsweredAt is zero before the answer. What was answered stays so, also when a new request makes the question void.
+	AnsweredAt time.Time `json:"answeredAt,omitzero"`
 }
+
+// AnswerID names the answer in its session.
+func (i Interaction) AnswerID() string { return i.TurnID + "/" + i.InteractionID }
 
 // Interactions are the questions of a session, oldest first.
 type Interactions []Interaction
@@ -82,6 +89,18 @@ func (is Interactions) Newest() (Interaction, bool) {
 		return Interaction{}, false
 	}
 	return is[best], true
+}
+
+// Answers gives what the player has answered, oldest first, void questions included: it is what they said.
+func (is Interactions) Answers() []Interaction {
+	var out []Interaction
+	for _, i := range is {
+		if !i.AnsweredAt.IsZero() {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Interaction) int { return cmp.Compare(a.Version, b.Version) })
+	return out
 }
 
 // trimmed drops the oldest closed interactions above the limit. It may change what is in the slice.
@@ -136,6 +155,7 @@ func (is Interactions) apply(r events.Recorded, msg proto.Message) Interactions 
 			for i := range out {
 				if out[i].TurnID == a.Interaction.TurnId && out[i].InteractionID == a.Interaction.InteractionId && out[i].Status == InteractionOpen {
 					out[i].Status, out[i].Values, out[i].Version = InteractionAnswered, RawJSON(a.Fields), r.Version
+					out[i].AnsweredAt = r.RecordedAt
 				}
 			}
 		}

@@ -338,6 +338,16 @@ func TestInteractions(t *testing.T) {
 	if a, ok := s.Interactions.LastAnswered("p"); !ok || string(a.Values) != "1" || a.Version != events.Version(len(begin(t).log)+5) {
 		t.Errorf("last answered %+v %v", a, ok)
 	}
+	// Rule REF:plugins.md §11: store.listPlayerInputs has every answer, oldest first, also that of a question that was asked again.
+	said := asked(t).in("e2", form("e2", "q", "谁"), committed("e2")).in("e3", answer("e3", "e2", "谁", `2`)).in("e4", answer("e4", "e1", "谁", `1`)).in("e5", form("e5", "p", "谁"), committed("e5")).state()
+	var answers []string
+	for _, a := range said.Interactions.Answers() {
+		if a.AnsweredAt.IsZero() {
+			t.Errorf("%s was answered at no time", a.AnswerID())
+		}
+		answers = append(answers, a.PluginID+" "+a.AnswerID()+" "+string(a.Values)+" "+a.Status)
+	}
+	expect(t, "answers", answers, []string{"q e2/谁 2 answered", "p e1/谁 1 void"})
 	if _, ok := s.Interactions.LastAnswered("q"); ok {
 		t.Error("q was answered")
 	}

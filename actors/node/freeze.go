@@ -129,7 +129,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	if err != nil {
 		return runtime.Frozen{}, err
 	}
-	f := runtime.Frozen{Execution: start.Execution, State: start.View, Pack: pack, World: world.View(start.View, pack), Generation: gen, Declared: map[string]bool{}, Contracts: map[string]json.RawMessage{}}
+	f := runtime.Frozen{Execution: start.Execution, State: start.View, Pack: pack, World: world.View(start.View, pack), Generation: gen, Declared: map[string]json.RawMessage{}, Contracts: map[string]json.RawMessage{}}
 	f.Instructions = prompt.InstructionLocale(f.Locale(), n.InstructionLocale)
 	var chosen registry.Selection
 	for _, p := range start.View.Session.Plugins {
@@ -141,7 +141,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 		chosen.Active = append(chosen.Active, p.ID)
 		maps.Copy(f.Contracts, loaded.Manifest.Contracts)
 		for _, e := range loaded.Manifest.Contributes.Events {
-			f.Declared[e.Topic] = true
+			f.Declared[e.Topic] = e.Schema
 		}
 	}
 	f.Topics = gen.Topics(chosen)

@@ -19,7 +19,7 @@ func TestManualActivation(t *testing.T) {
 	}
 }
 
-// Rule TP:631: a run that the stages did not start, such as a job, reads what is committed when it runs.
+// Rule TP:628: a run that the stages did not start, such as a job, reads what is committed when it runs.
 func TestExportsOfAJob(t *testing.T) {
 	f := frozenAt(t)
 	f.State.Exports = projections.Exports{{PluginID: "q", RuntimeID: "q", Name: "facts", Value: projections.RawJSON(`7`)}}

@@ -169,8 +169,8 @@ func (m mailbox) send(msg any) { m.root.Send(m.pid, msg) }
 func (r *runtime) equip(c actor.Context) {
 	root, parent := c.ActorSystem().Root, c.Parent()
 	log := &runLog{emit: r.emit}
-	r.work = &reports{open: map[string]sdk.ProgressReport{}, tell: func(p kernelsession.Progress) { root.Send(parent, r.about(p)) }}
-	r.run.equip = func(v *sdk.Runtime) { v.Log, v.Progress = log, r.work.report }
+	r.work = &reports{tell: func(p kernelsession.Progress) { root.Send(parent, r.about(p)) }}
+	r.run.equip = func(v *sdk.Runtime) { v.Log, v.Progress, v.AssetProgress = log, r.work.report, r.work.asset }
 }
 
 // within ends ctx when the run ends.

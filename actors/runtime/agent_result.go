@@ -2,9 +2,11 @@ package runtime
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/loop"
 	"github.com/covel/covel/kernel/turn"
@@ -37,6 +39,16 @@ func (a *agent) finish(c actor.Context, o loop.Outcome) {
 		return
 	}
 	res.Status = turn.Succeeded
+	split := turn.AgentOutput{Value: o.Output}
+	if a.r.run.start.Subagent == nil { // its answer is the caller's as it is
+		var err error
+		if split, err = a.split(o.Output); err != nil {
+			res.Status, res.StopReason, res.Error = turn.Failed, string(loop.StopInvalidOutput), err.Error()
+			a.r.end(c, res)
+			return
+		}
+	}
+	o.Output = split.Value
 	if rt.IO.Visibility == manifest.VisibilityStory {
 		for _, s := range o.Segments {
 			res.Segments = append(res.Segments, sdk.StorySegment(s))
@@ -57,18 +69,27 @@ func (a *agent) finish(c actor.Context, o loop.Outcome) {
 		a.r.end(c, res)
 		return
 	}
-	var signal struct {
-		PreGameDone bool `json:"preGameDone"`
-	}
-	if json.Unmarshal(o.Output, &signal) == nil {
-		res.Done = signal.PreGameDone
-	}
+	res.Done = split.Done
 	if o.Text != "" && len(rt.IO.OutputSchema) == 0 && rt.IO.Visibility != manifest.VisibilitySystem && !rt.IO.Concealed {
 		if err := a.r.run.propose(sdk.MessageAppend{Content: o.Text}); err != nil {
 			res.Status, res.Error = turn.Failed, err.Error()
 		}
 	}
 	a.r.end(c, res)
+}
+
+// split takes the events out of the final object and stages them.
+func (a *agent) split(output json.RawMessage) (turn.AgentOutput, error) {
+	out, err := turn.SplitOutput(output, a.r.run.frozen.Topics, a.emitted)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range out.Refused {
+		a.r.emit(trace.RuntimeDiagnostic, trace.Diagnostic{
+			Code: turn.DiagnosticUnknownTopic, Message: fmt.Sprintf("the answer emits %q, which is no topic for agents of this session; it was left out", e.Topic),
+		})
+	}
+	return out, a.r.run.stage(nil, out.Events)
 }
 
 // suspend reports that the run waits for the player, with the loop it goes on from.

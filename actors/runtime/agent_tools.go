@@ -160,6 +160,11 @@ func (r *run) call(name, arguments string, authorised []string) tools.Call {
 
 // accept takes over what a successful call staged.
 func (r *run) accept(res tools.CallResult) error {
+	for _, e := range res.Events {
+		if err := r.mayEmit(e); err != nil {
+			return err
+		}
+	}
 	if err := r.stage(res.Proposals, res.Events); err != nil {
 		return err
 	}

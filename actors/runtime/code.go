@@ -104,7 +104,7 @@ func (r *runtime) guarded(c actor.Context, m guardDone) {
 	}
 	h := turn.GuardResult(m.result)
 	if h.Result.Status == "" { // it runs
-		r.diagnose(h)
+		r.note(h)
 		r.begin(c)
 		return
 	}
@@ -165,7 +165,7 @@ func (r *runtime) handled(c actor.Context, m handlerDone) {
 // settle takes over the effects of an answer and ends the run with it. who begins the errors.
 func (r *runtime) settle(c actor.Context, h turn.Handled, who string) {
 	h = r.hidden(h)
-	r.diagnose(h)
+	r.note(h)
 	if h.Result.Status == turn.Failed {
 		h.Result.Error = who + h.Result.Error
 		r.end(c, h.Result)

@@ -93,10 +93,16 @@ func part(name string) manifest.Runtime {
 // play starts a runtime and waits until it has ended.
 func (d *desk) play(rt manifest.Runtime) turn.Result {
 	d.t.Helper()
+	return d.start(turn.Run{RunID: "run-1", Runtime: rt})
+}
+
+// start starts a run and waits until it has ended.
+func (d *desk) start(run turn.Run) turn.Result {
+	d.t.Helper()
 	d.mu.Lock()
 	d.result, d.told = nil, nil
 	d.mu.Unlock()
-	d.system.Root.Send(d.pid, runtime.Props(d.deps, d.frozen, turn.Run{RunID: "run-1", Runtime: rt}, d.plugin))
+	d.system.Root.Send(d.pid, runtime.Props(d.deps, d.frozen, run, d.plugin))
 	for range 1000 {
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -120,6 +126,9 @@ func (d *desk) heard() (out []string) {
 		if p.Report != nil {
 			line += fmt.Sprintf(" %s %s %d %s", p.Report.JobID, p.Report.State, p.Report.Sequence, p.Report.Message)
 		}
+		if a := p.Asset; a != nil {
+			line += fmt.Sprintf(" %s %s %g %s", a.AssetID, a.Phase, a.Percent, a.Modality)
+		}
 		if p.ParentRunID != "" {
 			line += " below " + p.ParentRunID
 		}
@@ -135,7 +144,7 @@ func (d *desk) heard() (out []string) {
 func (d *desk) traced(types ...trace.Type) (out []string) {
 	time.Sleep(time.Second)
 	synctest.Wait()
-	all, err := d.traces.Read(context.Background(), trace.Query{})
+	all, err := d.traces.Read(context.Background(), trace.Query{SessionID: d.frozen.State.Session.ID})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/covel/covel/plugins/sdk"
@@ -18,11 +19,12 @@ const (
 // execution.
 type conversation struct {
 	history projections.History
+	answers projections.Interactions
 	asked   *projections.Suspension // what the execution goes on with, nil otherwise
 }
 
 func conversationOf(f Frozen) conversation {
-	c := conversation{history: f.State.History}
+	c := conversation{history: f.State.History, answers: f.State.Interactions}
 	if x, ok := f.State.Suspensions.Find(f.Execution.SuspensionID); ok {
 		c.asked = &x
 	}
@@ -67,6 +69,24 @@ func (c conversation) Page(cursor string, limit int) (messages []sdk.HistoryMess
 		next = cursor
 	}
 	return messages, next, more
+}
+
+// PlayerInputs implements sdk.Conversation.
+func (c conversation) PlayerInputs() []sdk.PlayerInput {
+	var out []sdk.PlayerInput
+	for _, a := range c.answers.Answers() {
+		out = append(out, playerInput(a))
+	}
+	return out
+}
+
+func playerInput(a projections.Interaction) sdk.PlayerInput {
+	in := sdk.PlayerInput{
+		ID: a.AnswerID(), PluginID: a.PluginID, TurnID: a.TurnID, InteractionID: a.InteractionID, FormID: a.InteractionID, Values: map[string]any{},
+		CreatedAt: a.AnsweredAt,
+	}
+	_ = json.Unmarshal(a.Values, &in.Values) // checked when it was accepted
+	return in
 }
 
 func page(limit int) int {

@@ -53,7 +53,7 @@ func TestHistoryFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, m := range (conversation{state.History, c.asked}).HistoryFor(c.who, c.limit) {
+			for _, m := range (conversation{history: state.History, asked: c.asked}).HistoryFor(c.who, c.limit) {
 				got = append(got, m.Content)
 			}
 			if strings.Join(got, " ") != c.want {

@@ -22,10 +22,10 @@ type Frozen struct {
 	World      sdk.World // the committed world at the start
 	Generation *registry.Generation
 	Active     []manifest.Runtime
-	Topics     []tools.Topic   // advertised topics of the session
-	Declared   map[string]bool // every topic an active plugin declares
-	Hooks      *hook.Set       // of the active plugins; nil when they have none
-	Paused     []string        // plugins that do not run, after repeated errors
+	Topics     []tools.Topic              // advertised topics of the session
+	Declared   map[string]json.RawMessage // every topic an active plugin declares, with the schema of its data, nil for any
+	Hooks      *hook.Set                  // of the active plugins; nil when they have none
+	Paused     []string                   // plugins that do not run, after repeated errors
 	// Only is the one run of a job, nil for an execution that the stages or names decide.
 	Only      *turn.Run
 	Contracts map[string]json.RawMessage // public schemas of the active plugins' contracts

@@ -7,16 +7,15 @@ import (
 	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/plainjson"
 	kernelsession "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/text"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/sdk"
 )
 
-// What one run may tell; beyond it the rest is left out, and the trace says so once.
+// What one run may log; beyond it the rest is left out, and the trace says so once.
 const (
-	maxLogLines   = 200
-	maxLogBytes   = 16 << 10 // of one line with its fields
-	maxReports    = 500
-	maxReportJobs = 32
+	maxLogLines = 200
+	maxLogBytes = 16 << 10 // of one line with its fields
 )
 
 // runLog is ctx.logger: lines in the trace.
@@ -40,7 +39,7 @@ func (l *runLog) line(level, message string, fields map[string]any) {
 		}
 		return
 	}
-	line := trace.LogLine{Level: level, Message: cutTo(message, maxLogBytes)}
+	line := trace.LogLine{Level: level, Message: text.Cut(message, maxLogBytes)}
 	if len(fields) > 0 {
 		b, err := plainjson.Marshal(fields)
 		switch {
@@ -55,13 +54,17 @@ func (l *runLog) line(level, message string, fields map[string]any) {
 	l.emit(trace.RuntimeLog, line)
 }
 
-// diagnose tells the trace what code noticed, and which effects it asked for that only a success has.
-func (r *runtime) diagnose(h turn.Handled) {
+// note tells what may be told of any outcome: the player how pieces of work stand, the trace what code noticed and which
+// effects it asked for that only a success has.
+func (r *runtime) note(h turn.Handled) {
+	for _, report := range h.Effects.JobStatus {
+		r.work.report(report)
+	}
 	for _, d := range h.Effects.Diagnostics {
 		if len(d.Data) > 0 && !json.Valid(d.Data) {
 			d.Data = nil
 		}
-		r.emit(trace.RuntimeDiagnostic, trace.Diagnostic{Code: d.Code, Message: cutTo(d.Message, maxLogBytes), Data: d.Data})
+		r.emit(trace.RuntimeDiagnostic, trace.Diagnostic{Code: d.Code, Message: text.Cut(d.Message, maxLogBytes), Data: d.Data})
 	}
 	if len(h.Stripped) > 0 {
 		data, _ := json.Marshal(map[string]any{"effects": h.Stripped}) // of strings
@@ -80,72 +83,34 @@ func (r *runtime) hidden(h turn.Handled) turn.Handled {
 	return h
 }
 
-// reports is ctx.progress: what is told live of pieces of work (reference: api-and-protocol.md §5.3).
+// reports is ctx.progress and ctx.assetProgress: what is told live of pieces of work (reference: api-and-protocol.md §5.3).
 type reports struct {
-	mu   sync.Mutex
-	n    int
-	over bool
-	open map[string]sdk.ProgressReport // the newest of each piece of work
+	mu sync.Mutex
+	turn.Reports
 	tell func(kernelsession.Progress)
 }
 
 func (p *reports) report(r sdk.ProgressReport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last, known := p.open[r.JobID]
-	if p.over || r.JobID == "" || known && (r.Sequence <= last.Sequence || ended(last.State)) || !known && len(p.open) >= maxReportJobs || p.n >= maxReports {
-		return
+	if r, ok := p.Take(r); ok {
+		p.tell(kernelsession.Progress{Kind: kernelsession.JobStatusUpdated, Report: &r})
 	}
-	if !knownState(r.State) {
-		return
-	}
-	r.Message = cutTo(r.Message, 2000)
-	r.Progress = min(max(r.Progress, 0), 1)
-	if len(r.Data) > maxLogBytes || !json.Valid(r.Data) {
-		r.Data = nil
-	}
-	p.n++
-	p.open[r.JobID] = r
-	p.tell(kernelsession.Progress{Kind: kernelsession.JobStatusUpdated, Report: &r})
 }
 
-// close ends what the run left open, with how the run itself ended.
+func (p *reports) asset(a sdk.AssetProgress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a, ok := p.TakeAsset(a); ok {
+		p.tell(kernelsession.Progress{Kind: kernelsession.AssetProgressed, Asset: &a})
+	}
+}
+
+// close ends what the run left open.
 func (p *reports) close(res turn.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
-	state := sdk.ProgressFailed
-	if res.Committable() {
-		state = sdk.ProgressSucceeded
-	} else if res.Status == turn.Suspended {
-		state = sdk.ProgressWaiting
+	for _, r := range p.Close(res) {
+		p.tell(kernelsession.Progress{Kind: kernelsession.JobStatusUpdated, Report: &r})
 	}
-	for id, r := range p.open {
-		// A failure that the plugin reported stands; a success of a run that has failed does not.
-		if !ended(r.State) || r.State == sdk.ProgressSucceeded && state != sdk.ProgressSucceeded {
-			p.tell(kernelsession.Progress{Kind: kernelsession.JobStatusUpdated, Report: &sdk.ProgressReport{JobID: id, State: state, Sequence: r.Sequence + 1, Progress: r.Progress}})
-		}
-	}
-}
-
-func ended(s sdk.ProgressState) bool {
-	return s == sdk.ProgressSucceeded || s == sdk.ProgressFailed || s == sdk.ProgressCancelled
-}
-
-func knownState(s sdk.ProgressState) bool {
-	switch s {
-	case sdk.ProgressQueued, sdk.ProgressRunning, sdk.ProgressStep, sdk.ProgressWaiting:
-		return true
-	}
-	return ended(s)
-}
-
-func cutTo(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 { // not inside of a character
-		n--
-	}
-	return s[:n] + "…"
 }

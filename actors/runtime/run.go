@@ -128,14 +128,15 @@ func (r *run) stage(proposals []sdk.Proposal, events []sdk.EmittedEvent) error {
 	return nil
 }
 
-// mayEmit refuses the internal topics of other plugins: who declares a topic with advertise: false alone raises it (seed:
-// tools.txt, "Internal topics"). A topic that nobody declares is the commit's to refuse.
-func (r *run) mayEmit(topic string) error {
-	own := slices.ContainsFunc(r.plugin.Manifest.Contributes.Events, func(e manifest.EventDecl) bool { return e.Topic == topic })
-	if own || !r.frozen.Declared[topic] || slices.ContainsFunc(r.frozen.Topics, func(t tools.Topic) bool { return t.Topic == topic }) {
-		return nil
+// mayEmit refuses the internal topics of other plugins, since who declares a topic with advertise: false alone raises it, and
+// data that does not fit its topic (seed: tools.txt, "Internal topics"). A topic that nobody declares is the commit's to refuse.
+func (r *run) mayEmit(e sdk.EmittedEvent) error {
+	schema, declared := r.frozen.Declared[e.Topic]
+	own := slices.ContainsFunc(r.plugin.Manifest.Contributes.Events, func(d manifest.EventDecl) bool { return d.Topic == e.Topic })
+	if declared && !own && !slices.ContainsFunc(r.frozen.Topics, func(t tools.Topic) bool { return t.Topic == e.Topic }) {
+		return fmt.Errorf("the topic %q is internal to the plugin that declares it", e.Topic)
 	}
-	return fmt.Errorf("the topic %q is internal to the plugin that declares it", topic)
+	return turn.CheckEvent(schema, e)
 }
 
 // flush turns what the run has set in its plugin data into proposals.
@@ -195,7 +196,7 @@ func (r *run) effects(e sdk.Effects) error {
 		}
 	}
 	for n, e := range e.Events {
-		if err := r.mayEmit(e.Topic); err != nil {
+		if err := r.mayEmit(e); err != nil {
 			return fmt.Errorf("effects.events[%d]: %w", n, err)
 		}
 	}

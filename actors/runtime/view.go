@@ -35,8 +35,8 @@ func (r *run) view() *sdk.Runtime {
 	}
 	interactions := r.frozen.State.Interactions
 	if a, ok := interactions.LastAnswered(rt.PluginID); ok {
-		v.LastPlayerInput = &sdk.PlayerInput{TurnID: a.TurnID, InteractionID: a.InteractionID, FormID: a.InteractionID, Values: map[string]any{}}
-		_ = json.Unmarshal(a.Values, &v.LastPlayerInput.Values) // checked when it was accepted
+		in := playerInput(a)
+		v.LastPlayerInput = &in
 	}
 	for _, o := range interactions.Open(rt.PluginID) {
 		v.OpenInteractions = append(v.OpenInteractions, sdk.OpenInteraction{

@@ -354,6 +354,8 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		payload["waitMs"], payload["attempt"] = p.WaitMs, p.Attempt
 	case kernel.JobStatusUpdated:
 		reported(p, put, payload)
+	case kernel.AssetProgressed:
+		assetProgress(p, put, payload)
 	case kernel.PausedPlugin, kernel.ResumedPlugin: // of no execution
 		payload = map[string]any{"pluginId": p.PluginID}
 		put("reason", p.Reason)
@@ -391,6 +393,22 @@ func reported(p kernel.Progress, put func(key, value string), payload map[string
 	}
 	if len(r.Data) > 0 {
 		payload["data"] = r.Data
+	}
+}
+
+// assetProgress is what a run tells of a file that it makes.
+func assetProgress(p kernel.Progress, put func(key, value string), payload map[string]any) {
+	a := p.Asset
+	payload["turnId"] = p.ExecutionID
+	put("assetId", a.AssetID)
+	put("phase", a.Phase)
+	put("modality", a.Modality)
+	put("message", a.Message)
+	if a.Percent > 0 {
+		payload["percent"] = a.Percent
+	}
+	if len(a.Meta) > 0 {
+		payload["meta"] = a.Meta
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// Rule TP:631: a committed run publishes its output under io.output.recordAs, with a growing revision; what failed, was
+// Rule TP:628: a committed run publishes its output under io.output.recordAs, with a growing revision; what failed, was
 // dropped or gave nothing publishes nothing.
 func TestExports(t *testing.T) {
 	export := func(name, output string) func(*turn.Result) {

@@ -3,6 +3,7 @@
 package commit
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -39,8 +40,8 @@ type In struct {
 	Digests map[string]string
 	// SuspensionTTL is how long a question waits: 0 the default, below 0 for ever.
 	SuspensionTTL time.Duration
-	// Topics may be emitted: an active plugin declares them.
-	Topics map[string]bool
+	// Topics may be emitted: an active plugin declares them. The values are the schemas of their data, nil for any.
+	Topics map[string]json.RawMessage
 	// DimensionProvider is the one plugin that provides world.dimensions@1, "" when there is none or more than one.
 	DimensionProvider string
 }

@@ -56,7 +56,7 @@ func playing(t testing.TB) projections.State {
 }
 
 func in(s projections.State, results ...turn.Result) In {
-	return In{State: s, Pack: worlds.View{}, Execution: *s.Session.Open, Results: results, Topics: map[string]bool{"scene.set": true}}
+	return In{State: s, Pack: worlds.View{}, Execution: *s.Session.Open, Results: results, Topics: map[string]json.RawMessage{"scene.set": nil}}
 }
 
 // ran is a run that ended well.

@@ -217,8 +217,12 @@ func (w *writer) event(payload json.RawMessage) error {
 	if _, err := world.ReadPayload(payload, &e); err != nil {
 		return err
 	}
-	if !w.planner.in.Topics[e.Topic] {
+	schema, declared := w.planner.in.Topics[e.Topic]
+	if !declared {
 		return fmt.Errorf("no active plugin declares the topic %q", e.Topic)
+	}
+	if err := turn.CheckEvent(schema, sdk.EmittedEvent(e)); err != nil {
+		return err
 	}
 	w.add(&eventsv1.DomainEventEmitted{Topic: e.Topic, Data: e.Data, RuntimeId: w.run.RuntimeID, PluginId: w.run.PluginID})
 	return nil

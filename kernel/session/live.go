@@ -30,6 +30,7 @@ type Progress struct {
 	Hazard      *turn.Diagnostic    // scheduling.hazard
 	ParentRunID string              // of a run that another one called, or asked as a sub-agent
 	Report      *sdk.ProgressReport // job-status.updated
+	Asset       *sdk.AssetProgress  // asset.progress
 }
 
 // WithoutContents is what may be told of a concealed runtime: who it is, that it runs, how it ended and how long it took.
@@ -40,6 +41,9 @@ func (p Progress) WithoutContents() Progress {
 	p.Delta, p.SkipReason, p.Reason, p.ToolName, p.ToolCallID = "", "", "", "", ""
 	if p.Report != nil {
 		p.Report = &sdk.ProgressReport{JobID: p.Report.JobID, State: p.Report.State, Sequence: p.Report.Sequence, Progress: p.Report.Progress}
+	}
+	if p.Asset != nil {
+		p.Asset = &sdk.AssetProgress{Phase: "working", Percent: p.Asset.Percent, AssetID: p.Asset.AssetID, Modality: p.Asset.Modality}
 	}
 	return p
 }
@@ -60,6 +64,7 @@ const (
 	ToolFailed       ProgressKind = "tool.failed"
 	ModelWaiting     ProgressKind = "llm.waiting"        // before the model is asked again
 	JobStatusUpdated ProgressKind = "job-status.updated" // what a run reports of a piece of its work
+	AssetProgressed  ProgressKind = "asset.progress"     // what a run reports of a file it makes
 	PausedPlugin     ProgressKind = "plugin.paused"      // after repeated errors; of no execution
 	ResumedPlugin    ProgressKind = "plugin.resumed"     // of no execution
 	SchedulingHazard ProgressKind = "scheduling.hazard"  // what the scheduler did that an author might not expect

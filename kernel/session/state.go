@@ -4,6 +4,7 @@
 package session
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/covel/covel/events"
@@ -225,7 +226,7 @@ type TurnEnded struct {
 	Spent       allowance.Spent // with what its chain of suspensions had spent before
 	Policy      string          // runtime that the execution asks for turn-policy@1, "" for none
 	Pack        worlds.View
-	Topics      map[string]bool
+	Topics      map[string]json.RawMessage
 	Crash       string // a panic of the turn itself
 	Refused     string // the reason of a TurnStart hook that let nothing run
 	Stale       string // of a job: why it could not be started at all

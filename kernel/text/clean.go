@@ -150,3 +150,14 @@ func cleanValue(v any) any {
 	}
 	return v
 }
+
+// Cut gives at most n bytes of a text, whole characters, with a mark where something is missing.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -29,6 +29,9 @@ type Handled struct {
 // itself (seed: turn-pipeline.txt §2.2, "validate outcome; store output / effects / completion separately"). What is not as
 // it must be fails the run. A suspension is read elsewhere and gives its effects only.
 func HandlerResult(out sdk.Result) Handled {
+	if err := checkReports(out.Effects); err != nil {
+		return invalid(err.Error())
+	}
 	h := Handled{}
 	switch out.Outcome {
 	case sdk.Success:
@@ -62,6 +65,9 @@ func HandlerResult(out sdk.Result) Handled {
 // plugins.md §8, "Guard result"). To skip is to report a set-up done, unless the output says preGameDone: false (seed:
 // turn-pipeline.txt §2.1, "a guard returns { skip: true }"). A guard that lets the runtime run may answer nothing else.
 func GuardResult(out sdk.GuardResult) Handled {
+	if err := checkReports(out.Effects); err != nil {
+		return invalid(err.Error())
+	}
 	if !out.Skip {
 		if out.PreGameDone || out.Output != nil {
 			return invalid("the guard answered without skip: only one that skips its runtime reports its set-up done or gives its output")
@@ -83,6 +89,15 @@ func GuardResult(out sdk.GuardResult) Handled {
 	return h
 }
 
+func checkReports(e sdk.Effects) error {
+	for i, r := range e.JobStatus {
+		if err := CheckReport(r); err != nil {
+			return fmt.Errorf("effects.jobStatus[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
 func invalid(why string) Handled {
 	return Handled{Result: Result{Status: Failed, StopReason: "invalid-output", Error: why, Fault: true}}
 }
@@ -92,11 +107,11 @@ func stripped(e sdk.Effects) (sdk.Effects, []string) {
 	var names []string
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Diagnostics" && !v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Diagnostics" && name != "JobStatus" && !v.Field(i).IsZero() {
 			names = append(names, strings.ToLower(name))
 		}
 	}
-	return sdk.Effects{Diagnostics: e.Diagnostics}, names
+	return sdk.Effects{JobStatus: e.JobStatus, Diagnostics: e.Diagnostics}, names
 }
 
 // jsonValue writes a value as JSON that may be stored; nothing for nil.

@@ -13,7 +13,10 @@ import (
 // Rule REF:plugins.md §12: an unknown outcome and a value that is no JSON fail the run with what is wrong.
 // Rule REF:plugins.md §12: effects of a run that is skipped or failed are stripped, and that is told; diagnostics stay.
 func TestHandlerResult(t *testing.T) {
-	asked := sdk.Effects{Narrative: "灯灭了。", UI: []sdk.UIRender{{}}, Diagnostics: []sdk.Diagnostic{{Code: "fog"}}}
+	asked := sdk.Effects{
+		Narrative: "灯灭了。", UI: []sdk.UIRender{{}}, Diagnostics: []sdk.Diagnostic{{Code: "fog"}}, JobStatus: []sdk.ProgressReport{{JobID: "画", State: sdk.ProgressStep}},
+	}
+	report := func(r sdk.ProgressReport) sdk.Effects { return sdk.Effects{JobStatus: []sdk.ProgressReport{{JobID: "a", State: "queued"}, r}} }
 	for _, c := range []struct {
 		name     string
 		out      sdk.Result
@@ -40,6 +43,11 @@ func TestHandlerResult(t *testing.T) {
 		{"a value that is no JSON", sdk.Result{Outcome: sdk.Success, Value: math.Inf(1)}, Failed, "invalid-output", "value: it cannot be written as JSON", ``, false, ""},
 		{"JSON that is none", sdk.Result{Outcome: sdk.Success, Value: json.RawMessage(`{`)}, Failed, "invalid-output", "value: it cannot be written as JSON", ``, false, ""},
 		{"a number too large", sdk.Result{Outcome: sdk.Success, Value: map[string]any{"数": []int64{1, 1 << 60}}}, Failed, "invalid-output", "value.数[1]: 1152921504606846976 is beyond", ``, false, ""},
+		// Rule REF:plugins.md §12: jobStatus is allowed with any outcome; a malformed one fails the run.
+		{"a job in no state", sdk.Result{Outcome: sdk.Success, Effects: report(sdk.ProgressReport{JobID: "画", State: "dancing"})}, Failed, "invalid-output", `effects.jobStatus[1].state: "dancing" is none of`, ``, false, ""},
+		{"a job without a name", sdk.Result{Outcome: sdk.Failed, Error: "x", Effects: report(sdk.ProgressReport{JobID: " ", State: "failed"})}, Failed, "invalid-output", `effects.jobStatus[1].jobId: it is empty`, ``, false, ""},
+		{"a job with a bad number", sdk.Result{Outcome: sdk.Skipped, Effects: report(sdk.ProgressReport{JobID: "a", State: "failed", Sequence: -1})}, Failed, "invalid-output", `effects.jobStatus[1].sequence: -1 is below zero`, ``, false, ""},
+		{"a job with odd data", sdk.Result{Outcome: sdk.Success, Effects: report(sdk.ProgressReport{JobID: "a", State: "failed", Data: json.RawMessage(`{`)})}, Failed, "invalid-output", `effects.jobStatus[1].data: it is no JSON`, ``, false, ""},
 		{"a bad character", sdk.Result{Outcome: sdk.Success, Value: "a\x00b"}, Succeeded, "completed", "", "\"a\uFFFDb\"", false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,7 +58,7 @@ func TestHandlerResult(t *testing.T) {
 				t.Errorf("it says %q, want …%s…", said, c.words)
 			}
 			expect(t, "stripped", strings.Join(h.Stripped, " "), c.stripped)
-			if c.stripped != "" && (h.Effects.Narrative != "" || len(h.Effects.Diagnostics) != 1) {
+			if c.stripped != "" && (h.Effects.Narrative != "" || len(h.Effects.Diagnostics) != 1 || len(h.Effects.JobStatus) != 1) {
 				t.Errorf("effects %+v", h.Effects)
 			}
 		})
@@ -77,6 +85,7 @@ func TestGuardResult(t *testing.T) {
 		expect(t, c.name, h.Result, c.want)
 		expect(t, c.name+" runs", h.Result.Status == "", c.runs)
 	}
+	expect(t, "a malformed report", GuardResult(sdk.GuardResult{Effects: sdk.Effects{JobStatus: []sdk.ProgressReport{{}}}}).Result.Status, Failed)
 	// A guard that lets its runtime run writes nothing of its own.
 	expect(t, "stripped", GuardResult(sdk.GuardResult{Effects: sdk.Effects{Narrative: "x"}}).Stripped, []string{"narrative"})
 }

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/projections"
 )
 
-// Rule TP:631: a committed input reads the explicit export of an active runtime, whole, and nothing of this turn; its
+// Rule TP:628: a committed input reads the explicit export of an active runtime, whole, and nothing of this turn; its
 // contract is checked on the way (REF plugins.md §8, "on committed reads").
 func TestCommittedInputs(t *testing.T) {
 	export := func(runtime, value string) projections.Export {
@@ -70,12 +71,13 @@ func TestAccepts(t *testing.T) {
 	expect(t, "a seed of an older contract", []any{len(in.inputs), len(in.rejected)}, []any{0, 1})
 }
 
+// Rule REF:plugins.md §8: it holds the newest answer of the player, maybe of an older turn, and the results that are final.
 // Rule TP:416: turn-digest@1 is the kernel's summary of the turn, bound to no narrative plugin; it adds no dependency.
 func TestTurnDigest(t *testing.T) {
 	p := Plan{
 		ExecutionID: "e1", LogicalTurn: 4, Session: projections.Session{ID: "s1", Locale: "zh-CN"}, PlayerMessage: "我去<码头>。",
 		Interactions: projections.Interactions{
-			{InteractionRef: projections.InteractionRef{TurnID: "e0", InteractionID: "角色"}, PluginID: "p", Status: projections.InteractionAnswered, Values: projections.RawJSON(`{"名":"陆青云"}`), Version: 5},
+			{InteractionRef: projections.InteractionRef{TurnID: "e0", InteractionID: "角色"}, PluginID: "p", Status: projections.InteractionAnswered, Values: projections.RawJSON(`{"名":"陆青云"}`), Version: 5, AnsweredAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)},
 			{InteractionRef: projections.InteractionRef{TurnID: "e0", InteractionID: "older"}, PluginID: "q", Status: projections.InteractionAnswered, Version: 3},
 			{InteractionRef: projections.InteractionRef{TurnID: "e1", InteractionID: "void"}, PluginID: "q", Status: projections.InteractionVoid, Version: 9},
 		},
@@ -84,7 +86,7 @@ func TestTurnDigest(t *testing.T) {
 		{RuntimeID: "teller", Status: Succeeded, Story: true, Segments: []sdk.StorySegment{{Text: "雨停了。"}, {Text: " "}, {Text: "门开了。"}}}, {RuntimeID: "n", Status: Failed}, {RuntimeID: "m", Status: Skipped, SkipReason: SkipCycle},
 	}, true)
 	expect(t, "digest", string(in.inputs["d"].Value()), `{"sessionId":"s1","turnId":"e1","logicalTurn":4,"locale":"zh-CN","playerMessage":"我去<码头>。","narrative":"雨停了。\n\n门开了。",`+
-		`"lastPlayerInput":{"id":"e0/角色","sessionId":"s1","turnId":"e0","formId":"角色","values":{"名":"陆青云"}},`+
+		`"lastPlayerInput":{"id":"e0/角色","sessionId":"s1","turnId":"e0","formId":"角色","values":{"名":"陆青云"},"createdAt":"2026-12-01T09:00:00Z"},`+
 		`"runtimeResults":[{"runtimeId":"teller","status":"success"},{"runtimeId":"n","status":"failed"},{"runtimeId":"m","status":"skipped"}]}`)
 	expect(t, "source", []any{in.inputs["d"].Items[0].PluginID, in.inputs["d"].Items[0].Runtime, len(in.reads)}, []any{"kernel", "turn-digest@1", 0})
 	expect(t, "nothing yet", string(Plan{}.digestOf(nil)), `{"sessionId":"","turnId":"","logicalTurn":0,"locale":"","playerMessage":"","narrative":"","lastPlayerInput":null,"runtimeResults":[]}`)

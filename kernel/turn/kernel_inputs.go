@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/plugins/sdk"
@@ -37,6 +38,7 @@ type digestInput struct {
 	TurnID    string          `json:"turnId"` // may be of an older turn
 	FormID    string          `json:"formId"`
 	Values    json.RawMessage `json:"values"`
+	CreatedAt time.Time       `json:"createdAt"`
 }
 
 type digestResult struct {
@@ -55,7 +57,7 @@ func (p Plan) digestOf(upstream []Result) json.RawMessage {
 		if len(values) == 0 {
 			values = json.RawMessage("{}")
 		}
-		d.LastPlayerInput = &digestInput{a.TurnID + "/" + a.InteractionID, p.Session.ID, a.TurnID, a.InteractionID, values}
+		d.LastPlayerInput = &digestInput{a.AnswerID(), p.Session.ID, a.TurnID, a.InteractionID, values, a.AnsweredAt}
 	}
 	for _, r := range upstream {
 		d.RuntimeResults = append(d.RuntimeResults, digestResult{r.RuntimeID, r.Status})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/schema"
+	"github.com/covel/covel/plugins/sdk"
 )
 
 // compiled remembers schemas; it holds nothing but what follows from their bytes.
@@ -23,6 +24,16 @@ func CheckPayload(r manifest.Runtime, contracts map[string]json.RawMessage, payl
 		payload = json.RawMessage("null")
 	}
 	return errors.Wrapf(fits(raw, payload), "the payload of %s does not fit %s", r.ID, name)
+}
+
+// CheckEvent holds a domain event against the schema that the plugin which declares its topic gives it, nil for any (seed:
+// tools.txt, "the payload is always checked against that single schema"). Without data it is the empty object.
+func CheckEvent(schema json.RawMessage, e sdk.EmittedEvent) error {
+	data := e.Data
+	if len(data) == 0 || string(data) == "null" {
+		data = json.RawMessage("{}")
+	}
+	return errors.Wrapf(fits(schema, data), "the data of the event %q does not fit its topic", e.Topic)
 }
 
 // fits holds a value against a schema; none accepts everything.

@@ -54,6 +54,9 @@ type Conversation interface {
 	// witnessed, and nothing of what was told elsewhere. limit is as for Latest. A run that goes on after the player's answer
 	// reads what there was when it asked (seed: tools.txt, "context.historyFor").
 	HistoryFor(characterID string, limit int) []HistoryMessage
+	// PlayerInputs gives the player's answers to forms, choices and confirmations of any plugin, oldest first, as they were when
+	// the execution started; the newest 64 are kept, and the newest of each plugin (listPlayerInputs in the seeds).
+	PlayerInputs() []PlayerInput
 }
 
 // Random is chance that is the same when a recorded execution is run again: it comes from the run and the number of the draw.
@@ -87,12 +90,22 @@ const (
 // ProgressReport tells the player live how a piece of work goes. It writes nothing and takes nothing back. Reports of one
 // JobID have a rising Sequence; an equal or older one is ignored. The host closes what is still open when the run ends.
 type ProgressReport struct {
-	JobID    string // the work's name inside the run
-	State    ProgressState
-	Sequence int
-	Progress float64 // 0 to 1, 0 for unknown
-	Message  string
-	Data     json.RawMessage
+	JobID    string          `json:"jobId"` // the work's name inside the run
+	State    ProgressState   `json:"state"`
+	Sequence int             `json:"sequence"`
+	Progress float64         `json:"progress,omitempty"` // 0 to 1, 0 for unknown
+	Message  string          `json:"message,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
+}
+
+// AssetProgress tells the player live how the making of a picture, a sound or another file goes. It writes nothing.
+type AssetProgress struct {
+	Phase    string          `json:"phase"`             // in the plugin's words: queued, drawing, done
+	Percent  float64         `json:"percent,omitempty"` // 0 to 100, 0 for unknown
+	AssetID  string          `json:"assetId,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Modality string          `json:"modality,omitempty"` // image | speech | music | …
+	Meta     json.RawMessage `json:"meta,omitempty"`
 }
 
 // RecursiveCall asks for another run inside the present one: of a runtime of the same package, or of the same runtime with

@@ -62,7 +62,7 @@ func OpInsert(path string, index int, value any) DataOp {
 
 // opValue writes a value; what JSON cannot hold is left out, and the step is refused for the lack of it.
 func opValue(v any) json.RawMessage {
-	b, err := json.Marshal(v)
+	b, err := plainJSON(v)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,15 +131,12 @@ func On[P, R any](c *Covel, e Event[P, R], handle func(context.Context, *HookCon
 func encodeHookResult[R any](r HookResult[R]) (json.RawMessage, error) {
 	answer := HookAnswer{Action: r.Action, Reason: r.Reason}
 	if r.Replace != nil {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(r.Replace); err != nil {
+		var err error
+		if answer.Replace, err = plainJSON(r.Replace); err != nil {
 			return nil, fmt.Errorf("the replacement is not JSON: %w", err)
 		}
-		answer.Replace = b.Bytes()
 	}
-	return json.Marshal(answer)
+	return plainJSON(answer)
 }
 
 // HookAnswer is a handler's answer as JSON.

@@ -13,7 +13,7 @@ type Payload interface{ ProposalType() string }
 
 // Propose makes a proposal of a payload. A value JSON cannot hold is an error.
 func Propose(p Payload) (Proposal, error) {
-	b, err := json.Marshal(p)
+	b, err := plainJSON(p)
 	if err != nil {
 		return Proposal{}, &ToolError{Code: InvalidInput, Message: "the " + p.ProposalType() + " payload cannot be written as JSON: " + err.Error()}
 	}

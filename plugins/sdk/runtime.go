@@ -45,8 +45,9 @@ type Runtime struct {
 	ResumedFromSuspensionID string
 	Random                  Random
 	Log                     Logger
-	// Progress tells the player live how a piece of work goes.
-	Progress func(ProgressReport)
+	// Progress tells the player live how a piece of work goes, AssetProgress how the making of a file goes.
+	Progress      func(ProgressReport)
+	AssetProgress func(AssetProgress)
 	// Gateway asks models. A function's calls go to function.model unless they name a slot. Nil where the host offers none.
 	Gateway Gateway
 	// RecursiveCall runs another runtime of the package inside this run: handlers and guards only, else nil. RecursionDepth is
@@ -106,10 +107,13 @@ type InteractionRef struct {
 
 // PlayerInput is an accepted answer. Values are normalised: numbers are numbers, missing fields have their defaults.
 type PlayerInput struct {
-	TurnID        string
+	ID            string // of the answer in the session
+	PluginID      string // whose question it was
+	TurnID        string // the execution that asked
 	InteractionID string
 	FormID        string
 	Values        map[string]any
+	CreatedAt     time.Time // when it was accepted
 }
 
 // OpenInteraction is an interaction the player has not answered yet, as it was committed.
@@ -197,7 +201,7 @@ type Result struct {
 }
 
 // Effects are the writes a run asks for besides its value. Only a success writes: of a run that is skipped or has failed
-// Diagnostics are kept and the rest is stripped, which the trace tells.
+// JobStatus and Diagnostics are kept and the rest is stripped, which the trace tells.
 type Effects struct {
 	Narrative     string           // a conversation row of this runtime that is not the story
 	Interactions  []map[string]any // form, choice, confirmation blocks
@@ -205,7 +209,8 @@ type Effects struct {
 	UI            []UIRender
 	Events        []EmittedEvent
 	Proposals     []Proposal
-	Diagnostics   []Diagnostic // for the trace
+	JobStatus     []ProgressReport // as if they had been reported while the run lasted; a malformed one fails the run
+	Diagnostics   []Diagnostic     // for the trace
 }
 
 // Notification is a line the player is shown. Level: info | success | warning | error.

@@ -50,7 +50,7 @@ func TemplateText(v any) string {
 	case json.Number:
 		return x.String()
 	}
-	b, err := json.Marshal(v)
+	b, err := plainJSON(v)
 	if err != nil {
 		return ""
 	}

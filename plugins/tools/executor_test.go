@@ -301,7 +301,7 @@ func TestACallSeesItsOwnWritesAndStagesThem(t *testing.T) {
 		got = append(got, p.Type+" "+string(p.Payload))
 	}
 	want := []string{
-		`plugin.data {"namespace":"notes","key":"new","value":{"text":"\u003c锁\u003e"}}`, `plugin.data.delete {"namespace":"notes","key":"old"}`,
+		`plugin.data {"namespace":"notes","key":"new","value":{"text":"<锁>"}}`, `plugin.data.delete {"namespace":"notes","key":"old"}`,
 		`plugin.data {"namespace":"notes","key":"new","value":"twice"}`, `plugin.data.delete {"namespace":"notes","key":"gone"}`,
 		`plugin.data {"namespace":"_hidden.plans","key":"k","value":1}`, `lorebook.upsert {}`,
 	}

@@ -47,7 +47,7 @@ var cast = []manifest.Runtime{
 	}},
 }
 
-var topics = map[string]bool{"omen.seen": true, "scene.set": true}
+var topics = map[string]json.RawMessage{"omen.seen": nil, "scene.set": nil}
 
 func runtimeOf(id string) (manifest.Runtime, bool) {
 	for _, r := range cast {
