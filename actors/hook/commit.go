@@ -13,19 +13,11 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
-// Result is a run's result as hooks read it.
-func Result(r turn.Result) sdk.RunResult {
-	return sdk.RunResult{
-		RuntimeID: r.RuntimeID, PluginID: r.PluginID, RunID: r.RunID, Status: string(r.Status), StopReason: r.StopReason, SkipReason: r.SkipReason,
-		Error: r.Error, Output: r.Output, Segments: r.Segments, Done: r.Done, Suspended: r.Status == turn.Suspended,
-	}
-}
-
 // Results are the results of an execution as hooks read them.
 func Results(list []turn.Result) []sdk.RunResult {
 	out := make([]sdk.RunResult, len(list))
 	for i, r := range list {
-		out[i] = Result(r)
+		out[i] = turn.RunResult(r)
 	}
 	return out
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/covel/covel/actors/hook"
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/turn"
+	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/sdk"
 )
 
@@ -69,32 +71,44 @@ func (r *runtime) postRuntime(c actor.Context, res turn.Result) {
 	}
 	res.RuntimeID, res.PluginID, res.RunID = about.RuntimeID, about.PluginID, about.RunID
 	r.hooked(c, "PostRuntime", settled{res}, func(ctx context.Context) any {
-		changed, o := hook.Run(ctx, hooks, sdk.OnPostRuntime, about, sdk.RuntimeEnded{Result: hook.Result(res)})
+		changed, o := hook.Run(ctx, hooks, sdk.OnPostRuntime, about, sdk.RuntimeEnded{Result: turn.RunResult(res)})
 		if !o.Rewrote {
 			return settled{res}
 		}
-		return settled{r.run.replaced(res, changed.Result)}
+		return settled{r.replaced(res, changed.Result)}
 	})
 }
 
 // replaced takes over what hooks made of a result. A story that was told anew is proposed and handed on anew.
-func (r *run) replaced(res turn.Result, with sdk.RunResult) turn.Result {
-	retold := !reflect.DeepEqual(res.Segments, with.Segments)
-	rewritten := !bytes.Equal(res.Output, with.Output)
+func (r *runtime) replaced(res turn.Result, with sdk.RunResult) turn.Result {
+	rt := r.run.start.Runtime
+	value, withdrawn := turn.Revalued(res, with, rt.Type == manifest.TypeFunction)
+	retold, rewritten := !reflect.DeepEqual(res.Segments, with.Segments), !bytes.Equal(res.Output, value)
 	res.Status, res.StopReason, res.SkipReason, res.Error = turn.Status(with.Status), with.StopReason, with.SkipReason, with.Error
-	res.Output, res.Segments, res.Done = with.Output, with.Segments, with.Done
-	if !retold {
-		return res
+	res.Output, res.Segments, res.Done = value, with.Segments, with.Done
+	if withdrawn {
+		const why = "a PostRuntime hook replaced the output and gave no canonicalValue: the value is withdrawn"
+		r.emit(trace.RuntimeDiagnostic, trace.Diagnostic{Code: turn.DiagnosticValueWithdrawn, Message: why})
+		if rt.IO.OutputContract != "" && res.Status == turn.Succeeded {
+			res.Status, res.StopReason, res.Error = turn.Failed, "invalid-output", why+", and there is none for "+rt.IO.OutputContract
+		}
 	}
+	if retold {
+		r.run.retell(&res, rewritten)
+	}
+	return res
+}
+
+// retell proposes the story of a result in the place of the one that was told first.
+func (r *run) retell(res *turn.Result, rewritten bool) {
 	r.proposals = slices.DeleteFunc(slices.Clone(r.proposals), func(p sdk.Proposal) bool { return p.Type == (sdk.NarrativeAppend{}).ProposalType() })
-	if len(with.Segments) == 0 {
-		return res
+	if len(res.Segments) == 0 {
+		return
 	}
-	if p, err := sdk.Propose(sdk.NarrativeAppend{Segments: with.Segments, Kind: "story", Truncated: res.Truncated}); err == nil {
+	if p, err := sdk.Propose(sdk.NarrativeAppend{Segments: res.Segments, Kind: "story", Truncated: res.Truncated}); err == nil {
 		r.proposals = append([]sdk.Proposal{p}, r.proposals...)
 	}
 	if !rewritten {
-		res.Output, _ = json.Marshal(map[string]any{"narrativeOutput": storyText(with.Segments), "segments": with.Segments}) // of strings
+		res.Output, _ = json.Marshal(map[string]any{"narrativeOutput": storyText(res.Segments), "segments": res.Segments}) // of strings
 	}
-	return res
 }

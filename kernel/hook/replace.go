@@ -202,8 +202,8 @@ func runtimeEnded(p *sdk.RuntimeEnded, with sdk.RuntimeEndedChange, _ *Outcome) 
 	default:
 		return errors.Errorf("result.status: %q is none of success, failed, skipped", now.Status)
 	}
-	if len(now.Output) > 0 && !json.Valid(now.Output) {
-		return errors.New("result.output: is not JSON")
+	if len(now.Output) > 0 && !object(now.Output) {
+		return errors.New("result.output: must be a JSON object; a value of another kind is the canonicalValue")
 	}
 	p.Result = now
 	return nil

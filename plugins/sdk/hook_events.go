@@ -198,7 +198,10 @@ type RunResult struct {
 	StopReason string          `json:"stopReason,omitempty"`
 	SkipReason string          `json:"skipReason,omitempty"`
 	Error      string          `json:"error,omitempty"`
-	Output     json.RawMessage `json:"output,omitempty"`
+	// Output is the value as it is shown, an object. CanonicalValue is the value itself, for contracts, inputs and exports: who
+	// replaces the output of a function replaces it too, otherwise the value is withdrawn. An agent's output is its value.
+	Output         json.RawMessage `json:"output,omitempty"`
+	CanonicalValue json.RawMessage `json:"canonicalValue,omitempty"`
 	Segments   []StorySegment  `json:"segments,omitempty"`
 	Done       bool            `json:"done,omitempty"`
 	Suspended  bool            `json:"suspended,omitempty"`
