@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"encoding/hex"
+	"slices"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/commit"
@@ -260,13 +261,40 @@ func (s *step) startTurn() {
 	}
 }
 
+// withSeat gives a command that names no seat the primary one, and a repeat the seat its first sending was given: the story
+// may follow another seat since.
 func (s *step) withSeat(cmd Command) Command {
-	if cmd.SeatID == "" {
-		if seat, ok := s.Hot.Session.PrimarySeat(); ok {
-			cmd.SeatID = seat.ID
-		}
+	if cmd.SeatID != "" && !cmd.seatless {
+		return cmd
+	}
+	cmd.seatless = true
+	if seat, ok := s.seatBefore(cmd); ok {
+		cmd.SeatID = seat
+	} else if seat, ok := s.Hot.Session.PrimarySeat(); ok {
+		cmd.SeatID = seat.ID
 	}
 	return cmd
+}
+
+func (s *step) seatBefore(cmd Command) (string, bool) {
+	for _, x := range s.Hot.Session.Requests {
+		if x.ID == cmd.RequestID {
+			return x.SeatID, true
+		}
+	}
+	waiting := slices.Clone(s.Queue)
+	if s.Current != nil {
+		waiting = append(waiting, *s.Current)
+	}
+	for _, x := range s.Said {
+		waiting = append(waiting, x.Command)
+	}
+	for _, x := range waiting {
+		if x.seatless && x.RequestID == cmd.RequestID && x.SeatID != "" {
+			return x.SeatID, true
+		}
+	}
+	return "", false
 }
 
 func (s *step) refuse(cmd Command, code, message string) {

@@ -47,9 +47,15 @@ func (s *step) beginInput(input string) {
 
 // count counts what an execution showed of its plugins.
 func (s *step) count(v latch.Verdict, r latch.Report) latch.Verdict {
+	before := s.Latch.Paused()
 	l, v, paused := s.Latch.Report(v, r)
 	if len(r.Faults) > 0 {
 		s.setLatch(l)
+	}
+	for _, plugin := range before { // other code than what was paused has failed: it begins anew
+		if !l.Has(plugin) {
+			s.do(PluginPaused{PluginID: plugin})
+		}
 	}
 	for _, p := range paused {
 		s.do(PluginPaused{PluginID: p.PluginID, Paused: true, Reason: p.Reason})

@@ -121,6 +121,23 @@ func TestAPausedPluginRunsAgain(t *testing.T) {
 	})
 }
 
+// A run that began before its plugin was paused may end with newer code: what was counted of the old code is forgotten, and
+// everybody is told that the plugin runs again.
+func TestOtherCodeFailsWhileThePluginIsPaused(t *testing.T) {
+	s := faulty(t, always)
+	s.lines(3)
+	s.paused = nil
+	s.result = func(st StartTurn) TurnEnded {
+		end := play(st)
+		end.Digests, end.Health = map[string]string{"龙胆": "d2"}, map[string]string{"龙胆": "它也坏了"}
+		return end
+	}
+	s.lines(1)
+	if !slices.Equal(s.paused, []PluginPaused{{PluginID: "龙胆"}}) || s.state.Latch.Has("龙胆") {
+		t.Errorf("told %+v, paused %v", s.paused, s.state.Latch.Paused())
+	}
+}
+
 // Rule DEC Fault latch: node memory only: not folded, kept over passivation, cleared by restart, session end.
 func TestWhereTheLatchLives(t *testing.T) {
 	s := faulty(t, always)

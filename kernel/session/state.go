@@ -118,6 +118,7 @@ type Command struct {
 
 	Lore *sdk.LorebookEntry // edit_lore
 
+	seatless bool                     // it names no seat; SeatID was given to it
 	admitted bool                     // Base was held against the head
 	stopped  bool                     // the player stopped it before it began
 	gathered []projections.Submission // of a turn that begins with what several seats want, in seat order

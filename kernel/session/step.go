@@ -151,6 +151,7 @@ func (s *step) quiet() bool {
 // leave ends the activation; nobody is left without an answer.
 func (s *step) leave() {
 	s.dismiss(gone)
+	s.tellHeard("")
 	for _, c := range s.Changes {
 		s.reply([]uint64{c.Token}, Answer{Status: Refused, Refusal: gone})
 	}

@@ -77,6 +77,7 @@ func (b *Book) Agree(s projections.State) []string {
 	}
 	differ("setup", setups, wantSetups)
 	differ("ledger", runs, wantRuns)
+	b.agreeOnTable(s, differ)
 	differ("gathered", len(s.Session.Gathering.Submissions), b.gathered())
 	known := map[string]bool{}
 	for _, r := range s.Session.Requests { // one that was gathered is remembered again with its turn
@@ -110,4 +111,20 @@ func (b *Book) agreeOnWaiting(s projections.State, differ func(string, any, any)
 	slices.Sort(items)
 	differ("suspensions", items, wantItems)
 	differ("turns that wait", len(s.Suspensions.Held), len(b.waits))
+}
+
+func (b *Book) agreeOnTable(s projections.State, differ func(string, any, any)) {
+	var seats []seat
+	for _, x := range s.Session.Seats {
+		keys := s.Session.KeysOf(x.ID)
+		seats = append(seats, seat{id: x.ID, role: x.Role, control: x.Control, invite: keys.Invite, token: keys.Token, primary: x.Primary})
+	}
+	differ("seats", seats, b.seats)
+	set := s.Session.Settings
+	settings := ""
+	if b.settings != "" {
+		a := set.Allowances
+		settings = fmt.Sprint(set.Gathering, set.GatherTimeoutMs, set.AdvanceLimit, a.ModelCalls, a.ToolCalls, a.Subagents, a.DurationMs, len(set.ModelOverrides))
+	}
+	differ("settings", settings, b.settings)
 }

@@ -35,6 +35,11 @@ type Book struct {
 	path          *path
 	at            []*path // by version
 	quiet         []bool  // by version: nothing was open there
+	seats         []seat
+	seatsEver     []string
+	settings      string
+	advanceLimit  uint32           // of the settings
+	lastRound     map[string]round // by logical turn
 
 	flipped Rule
 }
@@ -51,10 +56,13 @@ const (
 	RuleOneOfARuntime Rule = "one job of a runtime runs"
 	RuleDraftKept     Rule = "the line of an execution that did not commit is kept"
 	RuleRevisionShown Rule = "a revised row shows its new text"
+	RuleKeysVoid      Rule = "a seat that changes hands has new keys"
+	RuleRounds        Rule = "an input goes on for as many rounds as it may"
+	RuleSaidShown     Rule = "a line said into a turn stands in the history with it"
 )
 
 // Flippable are all of them.
-var Flippable = []Rule{RuleCountOnce, RuleLineOnce, RuleHeadVoids, RuleClaimEnds, RuleOneOfARuntime, RuleDraftKept, RuleRevisionShown}
+var Flippable = []Rule{RuleCountOnce, RuleLineOnce, RuleHeadVoids, RuleClaimEnds, RuleOneOfARuntime, RuleDraftKept, RuleRevisionShown, RuleKeysVoid, RuleRounds, RuleSaidShown}
 
 type execution struct {
 	id, origin, phase, logicalTurnID, jobID, suspensionID, sourceTurnID string
@@ -77,7 +85,7 @@ func New() *Book {
 	return &Book{
 		ids: map[uuid.UUID]bool{}, executions: map[string]*execution{}, inputs: map[string]*line{}, requests: map[string]*request{},
 		doomed: map[string]string{}, counted: map[string]bool{}, jobs: map[string]*job{}, items: map[string]*item{}, waits: map[string]*chain{},
-		path: &path{}, at: []*path{{}}, quiet: []bool{true},
+		lastRound: map[string]round{}, path: &path{}, at: []*path{{}}, quiet: []bool{true},
 	}
 }
 
@@ -105,9 +113,12 @@ func (b *Book) Committed(execution string) bool {
 	return e != nil && e.ended == "committed"
 }
 
-// Request gives the version and the execution under which a request stands in the log.
+// Request gives the version and the execution under which a request stands in the log, of whichever seat where none is given.
 func (b *Book) Request(seat, id string) (version uint64, execution string, ok bool) {
 	r := b.requests[seat+"\x00"+id]
+	for i := 0; r == nil && seat == "" && i < len(b.seatsEver); i++ {
+		r = b.requests[b.seatsEver[i]+"\x00"+id]
+	}
 	if r == nil {
 		return 0, "", false
 	}
@@ -143,10 +154,11 @@ func (b *Book) Append(recorded []events.Recorded) {
 	}
 	b.whole(facts)
 	due := b.turnsEnding(facts)
-	moves := false
+	moves, table := false, b.seats
 	for _, f := range facts {
 		b.version++
 		b.session(f)
+		b.sit(f)
 		b.gather(f)
 		b.input(f)
 		b.job(f, facts)
@@ -162,6 +174,7 @@ func (b *Book) Append(recorded []events.Recorded) {
 		}
 	}
 	b.countedAll(due, facts)
+	b.tableInOrder(table, facts)
 	if moves == (b.flipped != RuleHeadVoids) && moves {
 		b.nothingOpen()
 	} else if b.flipped == RuleHeadVoids && moves && len(b.openJobs())+len(b.Waiting()) == 0 && b.hadOpen(facts) {
@@ -249,6 +262,7 @@ func (b *Book) started(m *eventsv1.ExecutionStarted) {
 		b.Blame("version %d: execution %s starts in a session that is %s", b.version, m.ExecutionId, b.status)
 	}
 	b.open = e
+	b.rounds(m)
 }
 
 func (b *Book) ended(id, how string) {
@@ -340,6 +354,8 @@ func (b *Book) input(f fact) {
 		b.inputs[m.ExecutionId], b.draft = in, nil
 	case *eventsv1.SuspensionClaimed:
 		b.remember(m.SeatId, m.RequestId, m.ExecutionId)
+	case *eventsv1.InterjectionMerged:
+		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), f.Metadata.GetCausationId())
 	case *eventsv1.HeadMoved:
 		b.remember(m.Request.GetSeatId(), m.Request.GetRequestId(), "")
 	case *eventsv1.BranchNamed:

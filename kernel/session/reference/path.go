@@ -2,6 +2,7 @@ package reference
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -48,30 +49,35 @@ func put[T interface{ name() string }](list []T, x T) []T {
 // follow moves the path on. In an append with a commit the player's line comes first, then what the runs wrote.
 func (b *Book) follow(f fact, facts []fact) {
 	p := *b.path
-	row := func(id, text string, always bool) {
+	add := func(id, text string, always bool) {
 		if !always && slices.ContainsFunc(facts, func(x fact) bool { return x.Version < f.Version && messageID(x) == id }) {
 			return // joins the row its run has written already
 		}
-		p.rows = append(p.rows[:len(p.rows):len(p.rows)], struct{ id, text string }{id, text})
+		p.rows = append(p.rows[:len(p.rows):len(p.rows)], row{id, text})
 	}
 	if first := facts[0].Version == f.Version; first {
 		if id := commitOf(facts); id != "" {
 			if in := b.inputs[id]; in != nil && in.actions > 0 && in.text != "" && b.flipped != RuleLineOnce {
-				row(in.id, in.text, true)
+				add(in.id, in.text, true)
 			}
 		}
 	}
 	switch m := f.msg.(type) {
 	case *eventsv1.NarrativeAppended:
-		row(m.MessageId, m.Text, true)
+		add(m.MessageId, m.Text, true)
 	case *eventsv1.MessageAppended:
-		row(m.MessageId, m.Text, true)
+		add(m.MessageId, m.Text, true)
 	case *eventsv1.InterjectionMerged:
-		row(m.MessageId, m.Text, true)
+		if slices.ContainsFunc(p.rows, func(r row) bool { return r.id == m.MessageId }) {
+			b.Blame("version %d: the line %s is said twice", f.Version, m.MessageId)
+		}
+		if b.flipped != RuleSaidShown {
+			add(m.MessageId, cmp.Or(m.Rendered, m.Text), true)
+		}
 	case *eventsv1.InteractionRequested:
-		row(m.MessageId, "", false)
+		add(m.MessageId, "", false)
 	case *eventsv1.UIRendered:
-		row(m.MessageId, "", false)
+		add(m.MessageId, "", false)
 	case *eventsv1.PluginDataChanged:
 		for _, c := range m.Changes {
 			key := m.PluginId + "/" + c.Namespace + "/" + c.Key

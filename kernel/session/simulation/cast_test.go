@@ -103,6 +103,7 @@ func perform(view projections.State, run turn.Run, exec projections.Execution, d
 	switch how := d.roll(20); {
 	case how < 2:
 		r.Status, r.StopReason, r.Error = turn.Failed, "model-error", "the model does not answer"
+		r.Fault = how == 1 // or it is the plugin's own
 		if r.Story {
 			r.Draft = "雨停"
 		}

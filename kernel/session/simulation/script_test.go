@@ -69,7 +69,7 @@ func draw(seed uint64) []step {
 	weights := make([]int, len(drawn))
 	total := 0
 	for i, d := range drawn {
-		weights[i] = d.weight * []int{0, 1, 1, 1, 2, 3}[rng.IntN(6)]
+		weights[i] = d.weight * []int{0, 0, 0, 1, 2, 4}[rng.IntN(6)]
 		if d.always {
 			weights[i] = max(weights[i], d.weight)
 		}
@@ -112,11 +112,14 @@ var drawn = []struct {
 }{
 	{"deliver", 40, true}, {"turn", 40, true}, {"job", 15, true}, {"calm", 4, false},
 	{"say", 14, true}, {"play", 8, true}, {"table", 2, false}, {"say-2", 5, false}, {"close-table", 1, false}, {"withdraw", 1, false}, {"start", 2, false}, {"answer", 4, true}, {"retry", 4, false}, {"run", 4, false}, {"again", 4, false},
-	{"resume", 12, true}, {"abandon", 2, false}, {"undo", 4, false}, {"move", 3, false}, {"regenerate", 4, false}, {"revise", 3, false}, {"name", 1, false},
+	{"resume", 20, true}, {"abandon", 3, false}, {"undo", 4, false}, {"move", 3, false}, {"regenerate", 4, false}, {"revise", 3, false}, {"name", 1, false},
 	{"repeat", 4, false}, {"stale", 1, false}, {"stop", 3, false}, {"pause", 1, false}, {"unpause", 3, true}, {"end", 1, false},
 	{"setup-retry", 2, false}, {"setup-waive", 1, false}, {"cancel-job", 3, false}, {"retry-job", 3, false}, {"run-job", 4, false},
 	{"fault", 8, false}, {"zombie", 3, false}, {"crash", 2, false}, {"fuse", 2, false}, {"wake", 3, false}, {"read", 2, false}, {"idle", 2, false},
 	{"drain", 1, false}, {"tick", 1, false}, {"foreign", 1, false}, {"late", 3, false}, {"time", 6, true}, {"week", 1, false}, {"lie", 2, false}, {"keys", 1, false},
+	{"seat-add", 2, false}, {"seat-edit", 3, false}, {"invite", 3, false}, {"take", 3, false}, {"free", 3, false}, {"seat-remove", 1, false}, {"say-as", 6, false},
+	{"settings", 3, false}, {"interject", 5, false}, {"chat", 6, false}, {"hear", 6, false}, {"hooks", 2, false}, {"sick", 2, false}, {"resume-plugin", 2, false},
+	{"again-failed", 4, false}, {"run-any", 2, false},
 	{"busy", 1, false}, {"upgrade", 1, false}, {"look", 2, false}, {"forget", 1, false},
 }
 

@@ -8,9 +8,7 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/job"
-	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/session"
-	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 )
 
@@ -37,6 +35,7 @@ type shell struct {
 	inFlight int
 	last     *session.Append // the append that was sent last
 	past     []session.Input // what was delivered before
+	paused   []string        // plugins, as everybody was told
 }
 
 // op is something under way outside of the activation.
@@ -67,7 +66,8 @@ func (w *world) open(at int) *shell {
 	s := &shell{w: w, at: at, name: fmt.Sprintf("a%d", w.ids), jobs: map[string]*child{}}
 	w.shells[at] = s
 	var effects []session.Effect
-	s.state, effects = session.New(session.Owner{Node: fmt.Sprint("n", at), Activation: s.name}, latch.Latch{})
+	s.state, effects = session.New(session.Owner{Node: fmt.Sprint("n", at), Activation: s.name}, w.latches[at])
+	s.paused = w.latches[at].Paused()
 	s.carryOut(effects)
 	return s
 }
@@ -128,11 +128,13 @@ func (s *shell) feed(in session.Input) {
 	case session.TurnEnded, session.Settled:
 		s.past = append(s.past, in)
 	}
+	s.failures(in)
 	s.w.ids++
 	before := s.state.Phase
 	var effects []session.Effect
 	s.state, effects = session.Step(s.state, session.Env{
 		FreshID: fmt.Sprintf("fresh-%d", s.w.ids), Now: s.w.now, ModelReady: func(slot string) bool { return !s.w.keyless },
+		Digest: func(string) string { return s.w.digest },
 	}, in)
 	if _, ok := in.(session.Recovered); ok && before == session.Recovering {
 		told := slices.ContainsFunc(effects, func(e session.Effect) bool { _, ok := e.(session.Reset); return ok })
@@ -189,7 +191,7 @@ func (s *shell) carry(e session.Effect) {
 	case session.DoAppend:
 		s.send(e.Append)
 	case session.Settle:
-		settled := session.Settled{ExecutionID: e.Command.ExecutionID, Installed: &session.Installed{Runtimes: cast, Versions: versions()}}
+		settled := session.Settled{ExecutionID: e.Command.ExecutionID, Installed: &session.Installed{Runtimes: cast, Versions: versions, Digests: w.digests()}}
 		if x, ok := s.state.Hot.Suspensions.Find(e.Command.SuspensionID); ok && e.Command.Type == session.ResumeSuspension {
 			settled = session.Settled{ExecutionID: e.Command.ExecutionID}
 			if x.PluginDigest != w.digest {
@@ -203,7 +205,7 @@ func (s *shell) carry(e session.Effect) {
 				w.book.Blame("%s starts a turn while %s goes on", s.name, c.exec.ID)
 			}
 		}
-		s.turns = append(s.turns, newChild(s, e.Execution, e.View, nil))
+		s.turns = append(s.turns, s.newChild(e.Execution, e.View, e.Paused, nil))
 	case session.CancelTurn:
 		for _, c := range slices.Clone(s.turns) {
 			if c.exec.ID == e.ExecutionID {
@@ -215,7 +217,7 @@ func (s *shell) carry(e session.Effect) {
 			w.book.Blame("%s starts job %s twice", s.name, e.Job.ID)
 		}
 		j := e.Job
-		s.jobs[e.Job.ID] = newChild(s, e.Execution, e.View, &j)
+		s.jobs[e.Job.ID] = s.newChild(e.Execution, e.View, e.Paused, &j)
 	case session.CancelJob:
 		if c := s.jobs[e.JobID]; c != nil {
 			c.cancel()
@@ -244,7 +246,12 @@ func (s *shell) carry(e session.Effect) {
 	case session.SaveSnapshot:
 		state := e.State
 		s.ops = append(s.ops, op{keep: &state})
-	case session.KeepLatch, session.PluginPaused: // each activation begins without faults
+	case session.TellTurn:
+		s.tell(e)
+	case session.KeepLatch:
+		w.latches[s.at] = e.Latch
+	case session.PluginPaused:
+		s.pluginPaused(e)
 	case session.Passivate:
 		s.left()
 	default:
@@ -284,6 +291,9 @@ func (s *shell) published(e session.Publish) {
 			s.w.book.Blame("%s shows an event at version %d that the log does not have", s.name, r.Version)
 		}
 		s.shown = r.Version
+		if r.Type == "ExecutionCommitted" && s.w.sick != "" && !slices.Contains(s.paused, s.w.sick) && e.After.Session.Last != nil { // hooks that look on are asked
+			s.ops = append(s.ops, op{input: session.HooksTold{Input: e.After.Session.Last.LogicalTurnID, Health: map[string]string{s.w.sick: "it threw"}}})
+		}
 	}
 	if e.After.Version != s.shown {
 		s.w.book.Blame("%s shows a state of version %d after version %d", s.name, e.After.Version, s.shown)
@@ -309,139 +319,6 @@ func (s *shell) left() {
 	}
 	s.ops = slices.DeleteFunc(s.ops, func(o op) bool { return o.keep != nil })
 	s.die()
-}
-
-// child is a turn or a job at work: the pure machine of the turn, and runs that end when the script says so.
-type child struct {
-	s         *shell
-	exec      projections.Execution
-	view      projections.State
-	job       *projections.Job
-	digest    string
-	state     turn.State
-	begun     bool
-	cancelled bool
-	runs      []turn.Run
-}
-
-func newChild(s *shell, exec projections.Execution, view projections.State, j *projections.Job) *child {
-	return &child{s: s, exec: exec, view: view, job: j, digest: s.w.digest}
-}
-
-// begin freezes the execution, as the node does for the turn actor.
-func (c *child) begin() string {
-	c.begun = true
-	var resume *turn.Run
-	view := c.view
-	switch {
-	case c.job != nil:
-		rt, _ := runtimeOf(c.job.RuntimeID)
-		if c.digest != c.job.PluginDigest {
-			return c.report(session.TurnEnded{Crash: "stale", Stale: job.ReasonPluginChanged})
-		}
-		frozen, err := job.Thaw(c.job.Input)
-		if err != nil {
-			return c.report(session.TurnEnded{Crash: err.Error(), Stale: job.ReasonInput})
-		}
-		run := frozen.Run(rt)
-		resume = &run
-	case c.exec.SuspensionID != "":
-		x, ok := view.Suspensions.Find(c.exec.SuspensionID)
-		if !ok {
-			return c.report(session.TurnEnded{Crash: "it does not wait any more"})
-		}
-		rt, _ := runtimeOf(x.RuntimeID)
-		run, err := turn.Resumption(x, rt)
-		if err != nil {
-			return c.report(session.TurnEnded{Crash: err.Error()})
-		}
-		resume = &run
-	}
-	message := ""
-	if in := view.Session.Input; in != nil && in.ExecutionID == c.exec.ID {
-		message = in.Rendered
-	}
-	c.state = turn.New(turn.Plan{
-		Resume: resume, ExecutionID: c.exec.ID, Phase: c.exec.Phase, LogicalTurn: int(c.exec.LogicalTurn), Session: view.Session,
-		Active: turn.Awake(cast, view.Suspensions), Targets: c.exec.Targets, Seeds: turn.SeedsOf(view.Latest, c.exec), SourceTurnID: c.exec.SourceTurnID,
-		Exports: view.Exports, Interactions: view.Interactions, PlayerMessage: message,
-		RunID: func(runtimeID string, n int) string { return turn.RunID(c.exec.ID, runtimeID, n) },
-	})
-	if c.cancelled {
-		return c.step(turn.Cancel{})
-	}
-	return c.step(turn.Begin{})
-}
-
-func (c *child) step(in turn.Input) (remark string) {
-	var effects []turn.Effect
-	c.state, effects = turn.Step(c.state, in)
-	for _, e := range effects {
-		switch e := e.(type) {
-		case turn.StartRun:
-			c.runs = append(c.runs, e.Run)
-			remark += " " + e.Run.Runtime.ID
-		case turn.Finish:
-			return remark + c.report(session.TurnEnded{Results: e.Results, Deferred: e.Deferred, Diagnostics: e.Diagnostics, Refused: e.Refused})
-		}
-	}
-	if remark != "" {
-		remark = "; starts" + remark
-	}
-	return remark
-}
-
-func (c *child) cancel() {
-	c.cancelled = true
-	if c.begun {
-		c.step(turn.Cancel{})
-	}
-}
-
-// advance moves the child on: it begins, or one of its runs ends.
-func (c *child) advance(pick, how uint32) string {
-	if !c.begun {
-		return "begins" + c.begin()
-	}
-	if len(c.runs) == 0 {
-		return ""
-	}
-	i := int(pick) % len(c.runs)
-	run := c.runs[i]
-	c.runs = slices.Delete(slices.Clone(c.runs), i, i+1)
-	if how%50 == 49 {
-		return run.Runtime.ID + " takes the execution with it" + c.report(session.TurnEnded{Crash: "it panicked"})
-	}
-	r, remark := perform(c.view, run, c.exec, newDice(pick, how))
-	if c.cancelled {
-		r = turn.Result{RuntimeID: r.RuntimeID, PluginID: r.PluginID, RunID: r.RunID, Stage: r.Stage, Story: r.Story, Status: turn.Failed, Error: "cancelled"}
-		remark = "is cancelled"
-	}
-	return run.Runtime.ID + " " + remark + c.step(turn.RunEnded{Result: r})
-}
-
-// report sends the outcome on its way to the session.
-func (c *child) report(ended session.TurnEnded) string {
-	ended.ExecutionID, ended.Pack, ended.Topics = c.exec.ID, pack, topics
-	ended.Digests = map[string]string{}
-	for _, r := range cast {
-		ended.Digests[r.PluginID] = c.digest
-	}
-	c.s.ops = append(c.s.ops, op{input: ended})
-	if c.job != nil {
-		delete(c.s.jobs, c.job.ID)
-	} else {
-		c.s.turns = slices.DeleteFunc(c.s.turns, func(x *child) bool { return x == c })
-	}
-	return "; " + c.exec.ID + " has ended"
-}
-
-func versions() map[string]string {
-	out := map[string]string{}
-	for _, r := range cast {
-		out[r.PluginID] = "1.0.0"
-	}
-	return out
 }
 
 // deliver lets one of the things under way come to its end.

@@ -3,9 +3,13 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
@@ -14,22 +18,43 @@ import (
 var lines = []string{"我等。", "Look at the lamp", "龍が来た🐉", "去码头", "ＡＩ"}
 
 // verbs are all that may happen. Each gives a remark on what it came to, "" for nothing.
-var verbs map[string]func(w *world, s step) string
+var verbs = map[string]func(w *world, s step) string{}
 
 func init() {
-	verbs = map[string]func(w *world, s step) string{
+	maps.Copy(verbs, map[string]func(w *world, s step) string{
 		// what clients do
 		"say": func(w *world, s step) string {
 			return w.command(s, session.Command{Type: session.SubmitActions, Actions: []projections.Action{{Kind: "say", Text: lines[s.args[1]%5] + fmt.Sprint(w.ids)}}})
 		},
 		"play": func(w *world, s step) string { // a line, and all that comes of it
 			remark := verbs["say"](w, s)
-			w.settle(s.args[2]%2 == 0)
+			w.settle(s.args[2]%2 == 0, s.args[2])
 			return remark
+		},
+		"chat": func(w *world, s step) string { // a line, and another one as soon as its turn runs
+			to := w.shell(s.args[0])
+			remark := verbs["say"](w, s)
+			for range 12 {
+				if w.shells[to.at] != to || len(to.turns) > 0 || len(to.ops) == 0 {
+					break
+				}
+				to.deliver(0, noFault)
+			}
+			if len(to.turns) > 0 && s.args[1]%2 == 0 {
+				to.turns[len(to.turns)-1].advance(0, s.args[1])
+			}
+			return remark + "; " + verbs["interject"](w, s)
 		},
 		"table": func(w *world, s step) string { // somebody takes a second seat or leaves it, and the seats gather or do not
 			seat := &eventsv1.Seat{Id: "seat-2", Name: "龙胆", Role: "player", Control: []string{"human", "human", "open"}[s.args[1]%3]}
-			w.outside(&eventsv1.SeatChanged{Seat: seat})
+			change := []proto.Message{&eventsv1.SeatChanged{Seat: seat}}
+			if was, ok := w.log.top().Session.SeatByID(seat.Id); ok {
+				seat.Primary = was.Primary
+				if keys := w.log.top().Session.KeysOf(seat.Id); was.Control != seat.Control && keys.Invite+keys.Token != "" {
+					change = append(change, &eventsv1.SeatKeysChanged{SeatId: seat.Id})
+				}
+			}
+			w.outside(change...)
 			gathering := []string{projections.GatheringOn, projections.GatheringOn, ""}[s.args[2]%3]
 			w.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{Gathering: gathering, GatherTimeoutMs: uint64(s.args[1]%2) * 50_000}})
 			return fmt.Sprintf("the second seat is %s, gathering %q", seat.Control, gathering)
@@ -61,6 +86,46 @@ func init() {
 				return ""
 			}
 			return w.command(s, session.Command{Type: session.RunRuntimes, Targets: []projections.Target{{RuntimeID: r.RuntimeID}}, SourceTurnID: latest.TurnID})
+		},
+		"again-failed": func(w *world, s step) string { // what failed, up to three of it at once
+			failed := session.FailedRuns(w.log.top())
+			if len(failed) == 0 {
+				return ""
+			}
+			var targets []projections.Target
+			for i := range min(1+int(s.args[2]%3), len(failed)) {
+				targets = append(targets, projections.Target{RuntimeID: failed[(int(s.args[1])+i)%len(failed)]})
+			}
+			return w.command(s, session.Command{Type: session.RunRuntimes, Targets: targets, SourceTurnID: w.log.top().Latest.TurnID})
+		},
+		"run-any": func(w *world, s step) string { // whatever there is, by name, or what is not there
+			targets := []projections.Target{{RuntimeID: cast[int(s.args[1])%len(cast)].ID, Payload: projections.RawJSON(`{"side":20}`)}}
+			if s.args[2]%3 == 0 {
+				targets = append(targets, projections.Target{RuntimeID: []string{"nobody", "dice", targets[0].RuntimeID}[s.args[2]/3%3]})
+			}
+			return w.command(s, session.Command{Type: session.RunRuntimes, Targets: targets})
+		},
+		"hear": func(w *world, s step) string { // a run takes up a line that it was told, or says that it does not
+			to := w.shells[slot(s.args[0])]
+			if to == nil || len(to.turns) == 0 {
+				return ""
+			}
+			return to.turns[len(to.turns)-1].hear(s.args[1], s.args[2])
+		},
+		"hooks": func(w *world, s step) string {
+			w.hooks = s.args[1]%3 > 0
+			return fmt.Sprintf("hooks are asked: %v", w.hooks)
+		},
+		"sick": func(w *world, s step) string {
+			w.sick = []string{"", "oracle", "guide", "teller", "memory", "painter"}[s.args[1]%6]
+			return fmt.Sprintf("the hooks of %q fail", w.sick)
+		},
+		"resume-plugin": func(w *world, s step) string {
+			id := cast[int(s.args[1])%len(cast)].PluginID
+			if to := w.shells[slot(s.args[0])]; to != nil && len(to.paused) > 0 && s.args[2]%4 > 0 {
+				id = to.paused[int(s.args[1])%len(to.paused)]
+			}
+			return w.changeStatus(s, session.Change{Kind: session.ResumePlugin, PluginID: id}) + " " + id
 		},
 		"resume": func(w *world, s step) string {
 			id, ok := pick(w.itemIDs(s.args[1]%5 == 0), s.args[1]/5)
@@ -178,7 +243,7 @@ func init() {
 			}
 			return to.deliver(k, f)
 		},
-		"calm": func(w *world, s step) string { w.settle(s.args[0] == 0); return "everything is delivered" },
+		"calm": func(w *world, s step) string { w.settle(s.args[0] == 0, s.args[1]); return "everything is delivered" },
 		"turn": func(w *world, s step) string {
 			to := w.shells[slot(s.args[0])]
 			if to == nil || len(to.turns) == 0 {
@@ -216,6 +281,9 @@ func init() {
 				return ""
 			}
 			to.die()
+			if s.args[1]%2 == 1 { // with the memory of its node
+				w.latches[to.at] = latch.Latch{}
+			}
 			return to.name + " dies"
 		},
 		"fuse": func(w *world, s step) string {
@@ -300,7 +368,7 @@ func init() {
 		},
 		"look":   func(w *world, s step) string { w.look(); return "folds are compared" },
 		"forget": func(w *world, s step) string { w.snapshots = nil; return "the snapshots are gone" },
-	}
+	})
 }
 
 // grantedElsewhere leaves other sessions what is theirs.

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/kernel/job"
+	"github.com/covel/covel/kernel/latch"
 	"github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/session/reference"
 	"github.com/covel/covel/projections"
@@ -30,10 +30,16 @@ type world struct {
 	asks      []*ask
 	token     uint64
 	ids       int
-	digest    string // of the plugins' code that is installed
-	keyless   bool   // models cannot be called
-	lies      bool   // who asks whether another lives is told the opposite
-	fault     fault  // of the next append
+	digest    string                        // of the plugins' code that is installed
+	keyless   bool                          // models cannot be called
+	lies      bool                          // who asks whether another lives is told the opposite
+	fault     fault                         // of the next append
+	hooks     bool                          // there are hooks: they refuse and leave out
+	sick      string                        // the plugin whose hooks fail
+	latches   [2]latch.Latch                // what the nodes remember of faults
+	invites   []string                      // that were handed out, as the session knows them
+	taken     map[string]int                // how often a seat was taken with an invite
+	faulty    [2]map[string]map[string]bool // by node and plugin: the inputs it failed
 	sabotage  sabotage
 	agreed    events.Version // up to which fold and reference were held against each other
 }
@@ -80,6 +86,7 @@ func (a *ask) String() string {
 func newWorld(sab sabotage, flip reference.Rule) *world {
 	w := &world{
 		book: reference.New(), now: epoch, digest: "d1", sabotage: sab,
+		taken: map[string]int{},
 		pools: [2]job.Pool{job.NewPool(job.PoolSize), job.NewPool(job.PoolSize)},
 	}
 	w.book.Flip(flip)
@@ -209,6 +216,11 @@ func (w *world) answered(a *ask, t *tok, from *shell, answer session.Answer) {
 	if a.cmd != nil {
 		w.commandAnswered(a, from, answer)
 	}
+	if c := a.change; c != nil && c.Seat != nil && c.Seat.Op == session.SeatTake && answer.Status == session.Accepted {
+		if w.taken[c.Seat.Invite]++; w.taken[c.Seat.Invite] > 1 {
+			w.book.Blame("an invite was used %d times", w.taken[c.Seat.Invite])
+		}
+	}
 	if a.final == nil || answer.Status == session.Accepted {
 		a.final = &answer
 	}
@@ -217,7 +229,7 @@ func (w *world) answered(a *ask, t *tok, from *shell, answer session.Answer) {
 // commandAnswered holds the answer to a command against the log: accepted is what stands there, once; refused is what
 // does not.
 func (w *world) commandAnswered(a *ask, from *shell, answer session.Answer) {
-	version, execution, known := w.book.Request(cmp.Or(a.cmd.SeatID, "seat-1"), a.cmd.RequestID)
+	version, execution, known := w.book.Request(a.cmd.SeatID, a.cmd.RequestID)
 	switch {
 	case answer.Status == session.Accepted && !known:
 		w.book.Blame("%s is accepted and not in the log", a)
@@ -328,8 +340,8 @@ func (w *world) look() {
 
 func isWholeNeeded(err error) bool { return errors.Is(err, projections.ErrWholeNeeded) }
 
-// settle delivers everything that is under way until nothing is.
-func (w *world) settle(well bool) {
+// settle delivers everything that is under way until nothing is. What runs comes to what luck says, or well.
+func (w *world) settle(well bool, luck uint32) {
 	for n := 0; ; n++ {
 		if n > 5000 {
 			w.book.Blame("the session does not come to rest: %s", w.where())
@@ -344,9 +356,9 @@ func (w *world) settle(well bool) {
 			case len(s.ops)+len(s.seen) > 0:
 				s.deliver(0, noFault)
 			case len(s.turns) > 0:
-				s.turns[0].advance(0, outcomeOf(n, well))
+				s.turns[0].advance(0, outcomeOf(n, well, luck))
 			case len(s.jobs) > 0:
-				s.jobs[sortedKeys(s.jobs)[0]].advance(0, outcomeOf(n, well))
+				s.jobs[sortedKeys(s.jobs)[0]].advance(0, outcomeOf(n, well, luck))
 			default:
 				continue
 			}
@@ -359,11 +371,11 @@ func (w *world) settle(well bool) {
 }
 
 // outcomeOf gives a run's outcome: a good one, or any.
-func outcomeOf(n int, well bool) uint32 {
+func outcomeOf(n int, well bool, luck uint32) uint32 {
 	if !well {
-		return uint32(n*7) % 1000
+		return (uint32(n)*7 + luck*131) % 1000
 	}
-	for how := uint32(n); ; how++ {
+	for how := uint32(n) + luck; ; how++ {
 		if how%50 != 49 && newDice(0, how).roll(20) > 6 {
 			return how
 		}
@@ -373,7 +385,7 @@ func outcomeOf(n int, well bool) uint32 {
 // rest is the end of a life: faults cease, everybody is told the truth, clients repeat what got no answer, and time passes.
 // Then nothing may be open that anybody could end.
 func (w *world) rest() {
-	w.fault, w.lies, w.keyless = noFault, false, false
+	w.fault, w.lies, w.keyless, w.hooks, w.sick = noFault, false, false, false, ""
 	for at := range w.pools {
 		var places []job.Place
 		w.pools[at], places = w.pools[at].Forget("elsewhere")
@@ -388,34 +400,36 @@ func (w *world) rest() {
 		w.append(w.log.zombies[0])
 		w.log.zombies = w.log.zombies[1:]
 	}
-	w.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{}}) // nobody waits for others any more
 	for round := range 8 {
-		w.settle(true)
+		w.settle(true, 0)
+		if w.log.top().Session.Settings.Gathering != "" { // nobody waits for others any more
+			w.outside(&eventsv1.SettingsChanged{Settings: &eventsv1.Settings{}})
+		}
 		for _, s := range w.shells {
 			if s != nil {
 				s.noticed()
 			}
 		}
-		w.settle(true)
+		w.settle(true, 0)
 		for _, a := range w.asks {
 			if a.cmd != nil && a.final == nil && round < 4 {
 				w.submit(a, w.open(0))
-				w.settle(true)
+				w.settle(true, 0)
 			}
 		}
 		for at := range w.shells {
 			if at == 0 || w.shells[at] != nil {
 				s := w.open(at)
-				w.settle(true)
+				w.settle(true, 0)
 				if w.shells[at] == s {
 					s.feed(session.Wake{OwnerAlive: w.ownerAlive(s, s.state.Hot), JobOwnersAlive: w.jobOwners(s, s.state.Hot)})
 				}
-				w.settle(true)
+				w.settle(true, 0)
 			}
 		}
 		w.now = w.now.Add(65 * time.Second)
 		w.timers()
-		w.settle(true)
+		w.settle(true, 0)
 		if len(w.book.Breaches()) > 0 {
 			return
 		}
@@ -448,7 +462,7 @@ func (w *world) ended() {
 			continue
 		}
 		st := s.state
-		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Working() || len(st.Jobs) > 0 || st.Stop != "" {
+		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Working() || len(st.Jobs) > 0 || len(st.Said) > 0 || st.Stop != "" {
 			blame("%s does not come to rest: %s", s.name, w.where())
 		}
 		if st.Hot.Version != w.log.head() {
@@ -479,7 +493,7 @@ func (w *world) ended() {
 func (w *world) openingFollows() {
 	before := w.log.head()
 	w.command(step{}, session.Command{Type: session.StartSession})
-	w.settle(true)
+	w.settle(true, 0)
 	if w.log.head() == before {
 		w.book.Blame("the opening never comes: %s", w.where())
 	}
@@ -498,13 +512,17 @@ func (w *world) where() string {
 }
 
 // outside appends what another process has decided, at once.
-func (w *world) outside(msg proto.Message) {
+func (w *world) outside(msgs ...proto.Message) {
 	w.ids++
-	ev, err := events.Encode(events.NewID(streamOf, "outside", w.ids, 0), &eventsv1.Metadata{AppendEnd: uint64(w.log.head()) + 1}, msg)
-	if err != nil {
-		panic(err)
+	a := session.Append{Expected: w.log.head()}
+	for i, msg := range msgs {
+		ev, err := events.Encode(events.NewID(streamOf, "outside", w.ids, i), &eventsv1.Metadata{AppendEnd: uint64(w.log.head()) + uint64(len(msgs))}, msg)
+		if err != nil {
+			panic(err)
+		}
+		a.Events = append(a.Events, ev)
 	}
-	w.append(session.Append{Expected: w.log.head(), Events: []events.Event{ev}})
+	w.append(a)
 }
 
 // timers rings those that are due.
