@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +45,7 @@ var drawn = []struct {
 	weight int
 }{
 	{"say", 16}, {"wait", 24}, {"moment", 10}, {"retry", 3}, {"resume", 6}, {"abandon", 2}, {"undo", 3}, {"regenerate", 3}, {"revise", 2}, {"repeat", 4},
-	{"paint", 4}, {"cancel", 2}, {"retry-job", 2}, {"stop", 3}, {"pause", 1}, {"unpause", 2}, {"fault", 8}, {"crash", 2}, {"shutdown", 1}, {"both", 3}, {"wake", 2}, {"start", 1},
+	{"paint", 4}, {"cancel", 2}, {"retry-job", 2}, {"stop", 3}, {"pause", 1}, {"unpause", 2}, {"interject", 5}, {"again", 3}, {"settings", 2}, {"seat", 2}, {"fault", 8}, {"crash", 2}, {"shutdown", 1}, {"both", 3}, {"wake", 2}, {"start", 1},
 }
 
 func draw(seed uint64) []step {
@@ -154,6 +156,28 @@ func (st *stage) play(s step) string {
 		return st.command(s, kernel.Command{Type: kernel.Regenerate})
 	case "paint":
 		return st.command(s, kernel.Command{Type: kernel.RunRuntimes, Targets: []projections.Target{{RuntimeID: "painter"}}})
+	case "interject":
+		return st.command(s, kernel.Command{Type: kernel.Interject, Actions: []projections.Action{{Kind: "say", Text: "等等！" + strconv.Itoa(len(st.asks))}}})
+	case "again": // what failed, by name
+		if failed := kernel.FailedRuns(st.truth()); len(failed) > 0 {
+			return st.command(s, kernel.Command{
+				Type: kernel.RunRuntimes, Targets: []projections.Target{{RuntimeID: failed[s.pick%len(failed)]}}, SourceTurnID: st.truth().Latest.TurnID,
+			})
+		}
+	case "settings":
+		limit := uint32(s.pick % 3)
+		return st.change(at, func(ctx context.Context) (kernel.Answer, error) {
+			return st.nodes[at].ChangeSettings(ctx, sessionID, kernel.SettingsChange{AdvanceLimit: &limit})
+		})
+	case "seat": // one more, taken away, or given a name
+		control := []string{"human", "open", "ai"}[s.pick%3]
+		change := kernel.SeatChange{Op: kernel.SeatAdd, SeatID: "seat-" + strconv.Itoa(2+s.pick%3), Edit: kernel.SeatEdit{Control: &control}, Invite: strings.Repeat("ab", 32)}
+		if _, there := st.truth().Session.SeatByID(change.SeatID); there {
+			change.Op = []kernel.SeatOp{kernel.SeatRemove, kernel.SeatEdited, kernel.SeatFree}[s.pick/3%3]
+		}
+		return st.change(at, func(ctx context.Context) (kernel.Answer, error) {
+			return st.nodes[at].ChangeSeat(ctx, sessionID, change)
+		})
 	case "revise":
 		if h := st.truth().History; h.Len() > 0 {
 			return st.command(s, kernel.Command{Type: kernel.ReviseMessage, MessageID: h.At(s.pick % h.Len()).ID, Text: "改过的一页。"})
@@ -342,13 +366,67 @@ func TestMain(m *testing.M) {
 // A store that says it has written and has not is found, or the lives below show nothing.
 func TestALyingStoreIsFound(t *testing.T) {
 	steps := []step{{"start", 0}, {"wait", 3}, {"lie", 0}, {"say", 0}, {"wait", 7}, {"say", 0}, {"wait", 7}}
-	if breaches, script := live(t, 1, steps); len(breaches) == 0 {
-		t.Errorf("nothing is found in\n%s", script)
+	breaches, script := live(t, 1, steps)
+	if len(breaches) == 0 {
+		t.Fatalf("nothing is found in\n%s", script)
+	}
+	if small, why, script := shrunk(t, 1, steps, breaches[0], 20); len(small) > 4 || kindOf(why) != kindOf(breaches[0]) {
+		t.Errorf("%q is shrunk to %q:\n%s", breaches[0], why, script)
 	}
 }
 
+var particulars = regexp.MustCompile(`[0-9]+|"[^"]*"|\[[^\]]*\]`)
+
+// kindOf leaves out of a breach what differs from life to life.
+func kindOf(breach string) string {
+	first, _, _ := strings.Cut(breach, "\n")
+	first = particulars.ReplaceAllString(first, "…")
+	return strings.ToValidUTF8(first[:min(len(first), 60)], "")
+}
+
+// shrunk leaves out steps as long as the life fails in the same way, within so many lives: first long stretches, then short ones.
+func shrunk(t *testing.T, seed uint64, steps []step, breach string, lives int) (_ []step, why, script string) {
+	why = breach
+	for size := len(steps) / 2; size >= 1; size /= 2 {
+		for from := 0; from < len(steps) && lives > 0; lives-- {
+			shorter := slices.Concat(steps[:from], steps[min(from+size, len(steps)):])
+			breaches, now := live(t, seed, shorter)
+			if i := slices.IndexFunc(breaches, func(b string) bool { return kindOf(b) == kindOf(breach) }); i >= 0 {
+				steps, why, script = shorter, breaches[i], now
+			} else {
+				from += size
+			}
+		}
+	}
+	return steps, why, script
+}
+
+// readScript reads a script that was printed.
+func readScript(t *testing.T, file string) (steps []step) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) != 2 {
+			continue
+		}
+		pick, err := strconv.Atoi(words[1])
+		if err != nil {
+			t.Fatalf("%q is no step", line)
+		}
+		steps = append(steps, step{words[0], pick})
+	}
+	return steps
+}
+
+// mostLives bounds the shrinking of one script.
+const mostLives = 120
+
 // Rule DESIGN:§16: random lives through the real actors in fake time; a failing seed prints its script.
-// SEED=n plays one life and prints it; SEEDS=n so many, from FROM on.
+// SEED=n plays one life and prints it, with SCRIPT=file that script; SEEDS=n so many, from FROM on.
 func TestLives(t *testing.T) {
 	number := func(name string, without uint64) uint64 {
 		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
@@ -363,12 +441,21 @@ func TestLives(t *testing.T) {
 	}
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			breaches, script := live(t, seed, draw(seed))
+			steps := draw(seed)
+			if file := os.Getenv("SCRIPT"); file != "" {
+				steps = readScript(t, file)
+			}
+			breaches, script := live(t, seed, steps)
 			if os.Getenv("SEED") != "" {
 				t.Log(script)
 			}
 			if len(breaches) > 0 {
-				t.Errorf("seed %d: %s\n%s\nTo play it again: SEED=%d go test ./actors/simulation", seed, strings.Join(breaches, "\n"), script, seed)
+				small, why, shorter := shrunk(t, seed, steps, breaches[0], mostLives)
+				if len(small) < len(steps) {
+					script = shorter
+				}
+				t.Errorf("seed %d: %s\nand, of its %d steps shrunk to %d: %s\n%s\nTo play it again, put the script into a file: SEED=%d SCRIPT=file go test ./actors/simulation",
+					seed, strings.Join(breaches, "\n"), len(steps), len(small), why, script, seed)
 			}
 		})
 	}
