@@ -9,6 +9,15 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
+// witnessed are the stories at which a character was present.
+func witnessed(rt *sdk.Runtime, characterID string) string {
+	var told []string
+	for _, m := range rt.Conversation.HistoryFor(characterID, 0) {
+		told = append(told, strings.ReplaceAll(m.Content, "\n\n", " "))
+	}
+	return orNothing(strings.Join(told, " / "))
+}
+
 // askStep runs a sub-agent, and notes what it answers.
 func askStep(rest string) (act, error) {
 	who, brief, ok := strings.Cut(rest, " ")

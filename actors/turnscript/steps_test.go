@@ -72,6 +72,7 @@ func init() {
 		"activation": {"activation", code, plain(func(s *scene) { s.note("is activated with %s", orNothing(string(s.rt.Activation))) })},
 		"actions":    {"actions", code, plain(func(s *scene) { s.note("sees the actions %s", asJSON(s.rt.PlayerActions)) })},
 		"turn":       {"turn", code, plain(func(s *scene) { s.note("runs in logical turn %d, %s", s.rt.LogicalTurn, s.rt.Locale) })},
+		"witnessed":  {"witnessed CHARACTER", code, text(func(s *scene, id string) { s.note("%s has witnessed %s", id, witnessed(s.rt, id)) })},
 		"line":       {"line", code, plain(func(s *scene) { s.note("reads the line %s", orNothing(s.rt.PlayerMessage)) })},
 		"settings":   {"settings", code, plain(func(s *scene) { s.note("has the settings %s", asJSON(s.rt.Settings)) })},
 		"exports":    {"exports NAME…", "function guard", exportsStep},

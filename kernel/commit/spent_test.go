@@ -1,12 +1,14 @@
 package commit
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
+	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
 var (
@@ -96,6 +98,23 @@ func TestWhatAChainHasFrozen(t *testing.T) {
 			if x, ok := s.Suspensions.Of(runtime); !ok || x.Frozen != want {
 				t.Errorf("%s after %q: %+v", runtime, again, x.Frozen)
 			}
+		}
+	}
+}
+
+// Rule TP:1176: what a resume comes to is kept only while it still holds the very claim with which it began.
+func TestALostClaim(t *testing.T) {
+	s := waiting(t)
+	x, _ := s.Suspensions.Of("oracle")
+	for name, claim := range map[string]*projections.Claim{"none": nil, "of another execution": {ExecutionID: "e9"}} {
+		lost := resuming(t, s, "e2", x.ID)
+		lost.Suspensions.Waiting = slices.Clone(lost.Suspensions.Waiting)
+		for i := range lost.Suspensions.Waiting {
+			lost.Suspensions.Waiting[i].Claim = claim
+		}
+		out := Plan(spending(in(lost, ran("oracle")), further))
+		if failed, ok := out.Facts[0].Message.(*eventsv1.ExecutionFailed); !ok || len(out.Facts) != 1 || failed.Reason != ReasonOutOfDate {
+			t.Errorf("%s: %s", name, brief(out))
 		}
 	}
 }

@@ -78,6 +78,9 @@ func resumeFailure(in In) (Out, bool) {
 	if !ok {
 		return Failure(in, ReasonOutOfDate, "the suspension does not wait any more"), true
 	}
+	if x.Claim == nil || x.Claim.ExecutionID != in.Execution.ID {
+		return Failure(in, ReasonOutOfDate, "the suspension is not claimed by this execution any more"), true
+	}
 	if why := OutOfDate(in.State, x); why != "" {
 		return Failure(in, ReasonOutOfDate, "the suspension is out of date: "+why), true
 	}

@@ -143,7 +143,7 @@ func (c *checker) action(i int, a projections.Action) (projections.Action, *Refu
 		return c.answer(a, seat.Role, bad)
 	}
 	if a.Kind == "" {
-		a.Kind = "say"
+		a.Kind = spokenKind(a.Text)
 	}
 	if why := c.kinds.allowed(a.Kind, seat.Role); why != "" {
 		return a, bad("kind", why)

@@ -110,6 +110,12 @@ func TestChecksOfActions(t *testing.T) {
 			}
 		})
 	}
+	// Rule TP:469: a sentence is a say action, a slash command a command.
+	for text, kind := range map[string]string{"我点灯。": "say", "/掷 d20": "command", " /roll": "command", "a/b": "say"} {
+		if got, refusal := Check(s.state.Hot, Command{Type: SubmitActions, SeatID: "seat-1", Actions: []projections.Action{{Text: text}}}, s.kinds); refusal != nil || got.Actions[0].Kind != kind {
+			t.Errorf("%q is %+v, %v", text, got.Actions, refusal)
+		}
+	}
 	// Rule TP:471: one action that does not fit refuses the whole submission, and nothing is saved.
 	before := len(s.log)
 	if a := s.send(Command{RequestID: "bad", Type: SubmitActions, Actions: []projections.Action{good, {Kind: "fly", Text: "x"}}}); code(a) != "invalid_action" || len(s.log) != before {
@@ -147,6 +153,10 @@ func TestKindOfAnAnswer(t *testing.T) {
 		}
 		if have != c.want {
 			t.Errorf("%s by %s: %v, want %q", c.kind, c.seat, refusal, c.want)
+		}
+		// Rule TP:469: an answer to a form or a choice is an action that carries the interaction.
+		if refusal == nil && *got.Actions[0].Interaction != *ref {
+			t.Errorf("%+v", got.Actions[0])
 		}
 		// Rule TP:472: an answer is filled in with its narrative text; Rule REF api-and-protocol.md §2.3: which stays out of the
 		// conversation when its form says so.

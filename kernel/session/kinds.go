@@ -31,6 +31,15 @@ const (
 
 const commandKind = "command"
 
+// spokenKind is the kind of an action that names none: a slash command is a command, any other sentence is said (seed:
+// turn-pipeline.txt §3.1).
+func spokenKind(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "/") {
+		return commandKind
+	}
+	return "say"
+}
+
 // baseKinds are the action kinds every session has; spectators have none (decisions: "Seats, roles, gathering"). A command
 // begins with a slash.
 var baseKinds = map[string]manifest.ActionKindDecl{

@@ -92,7 +92,7 @@ func FindSubagent(active []manifest.Runtime, policy, caller string, t sdk.AgentT
 	case len(found) == 1:
 		return found[0], nil
 	case unbound > 1:
-		return manifest.Runtime{}, sdk.Fail(sdk.Ambiguous, "Several plugins of this session provide %q, and it has chosen none.", t.Contract)
+		return manifest.Runtime{}, sdk.Fail(sdk.Ambiguous, "Several plugins of this session provide %q, and none of them is chosen.", t.Contract)
 	case len(found) > 1:
 		return manifest.Runtime{}, sdk.Fail(sdk.Ambiguous, "Several sub-agents of this session provide %q.", t.Contract)
 	case t.Contract != "":
