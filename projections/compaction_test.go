@@ -11,7 +11,8 @@ import (
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
-// Rule TP:1012: summaries and the marker are one event; prompts begin after it, and the messages themselves stay.
+// Rule TP:1009: summaries and the marker are one event; prompts begin after it, and the messages themselves stay.
+// Rule TP:1008: counts of messages and of runs read the log and the ledger, whatever prompts leave out.
 func TestHistoryCompacted(t *testing.T) {
 	var s projections.State
 	add := func(msgs ...proto.Message) {
@@ -28,7 +29,9 @@ func TestHistoryCompacted(t *testing.T) {
 	story := func(id string) proto.Message {
 		return &eventsv1.NarrativeAppended{MessageId: id, RuntimeId: "narrator", Text: "龙胆 " + id}
 	}
-	add(&eventsv1.SessionCreated{SessionId: "s", Phase: "playing"}, story("1"), story("2"), story("3"))
+	add(&eventsv1.SessionCreated{SessionId: "s", Phase: "playing"}, story("1"), story("2"), story("3"),
+		&eventsv1.PlayerTurnCounted{LogicalTurnId: "t3", CompletedPlayerTurns: 3},
+		&eventsv1.TriggerLedgerUpdated{Entries: []*eventsv1.TriggerLedgerEntry{{RuntimeId: "narrator", Runs: 3, LastCompletedTurns: 3}}})
 	left := func() (ids []string) {
 		for _, m := range s.History.Uncompacted() {
 			ids = append(ids, m.ID)
@@ -38,6 +41,9 @@ func TestHistoryCompacted(t *testing.T) {
 	add(&eventsv1.HistoryCompacted{PluginId: "p", ThroughMessageId: "2", MessageCount: 2, Summaries: []*eventsv1.HistorySummary{{Id: "a", Content: "开始"}}}, story("4"))
 	if d := cmp.Diff([]string{"3", "4"}, left()); d != "" || s.History.Len() != 4 {
 		t.Error(d, s.History.Len())
+	}
+	if ledger := s.Session.LedgerOf("narrator"); s.Session.CompletedPlayerTurns != 3 || s.History.Stories != 4 || ledger.Runs != 3 || ledger.LastCompletedTurns != 3 {
+		t.Errorf("%d turns, %d stories, %+v", s.Session.CompletedPlayerTurns, s.History.Stories, ledger)
 	}
 	// A merge alone moves nothing, and an older marker does not bring messages back.
 	add(&eventsv1.HistoryCompacted{PluginId: "p", Summaries: []*eventsv1.HistorySummary{{Id: "a", Content: "merged"}}})

@@ -116,6 +116,28 @@ func TestACallerThatDoesNotWait(t *testing.T) {
 		})
 }
 
+// Rule TP:1176: a run that suspends drains its sub-agents before it is saved: what they spent and how they ended is saved with it.
+func TestASuspensionDrainsItsSubagents(t *testing.T) {
+	rt, setup := function(func(ctx context.Context, rt *sdk.Runtime) (sdk.Result, error) {
+		go func() { _, _ = rt.Agents.Run(ctx, askScout) }()
+		time.Sleep(time.Second)
+		return sdk.Result{Outcome: sdk.Suspended, Reason: "你信吗？"}, nil
+	})
+	ended := false
+	playIn(t, func(r *rig) { withScout(scoutRuntime)(r); setup(r) }, rt, nil,
+		func(ctx context.Context, _ int, _ model.Request, _ func(model.Delta)) (model.Reply, error) {
+			reply, err := silent(ctx)
+			ended = true
+			return reply, err
+		},
+		func(r *rig) {
+			res, _ := r.ended()
+			if res.Status != turn.Suspended || !ended || len(res.Subagents) != 1 || res.Subagents[0].StopReason != "cancelled-by-parent" {
+				t.Errorf("its model has ended: %t, %+v", ended, res)
+			}
+		})
+}
+
 // Rule TP:708: the call's own context ends the wait, and the sub-agent with it; what it did is taken back.
 func TestACallThatIsGivenUp(t *testing.T) {
 	var got error
