@@ -68,70 +68,102 @@ func (a *agent) offers() ([]loop.ToolOffer, error) {
 func (a *agent) runTools(c actor.Context, e loop.RunTools) {
 	call, ctx := a.begins()
 	self, root, parent := c.Self(), c.ActorSystem().Root, c.Parent()
-	rt := a.r.run.start.Runtime
-	told := func(kind kernelsession.ProgressKind, tc model.ToolCall, failure string) {
-		if !rt.IO.Concealed {
-			root.Send(parent, a.r.about(kernelsession.Progress{Kind: kind, ToolName: tc.Name, ToolCallID: tc.ID, Error: failure}))
+	concealed := a.r.run.start.Runtime.IO.Concealed
+	b := batches{a: a, ctx: ctx, config: a.state.Config, told: func(kind kernelsession.ProgressKind, id, name, failure string) {
+		if !concealed && name != tools.RuntimeDone && name != tools.SearchTools { // those are between the loop and its model
+			root.Send(parent, a.r.about(kernelsession.Progress{Kind: kind, ToolName: name, ToolCallID: id, Error: failure}))
 		}
-	}
+	}}
 	safego.Go("tools", func() {
-		done := toolsFinished{call: call}
-		defer func() { root.Send(self, done) }()
-		over := false
-		for _, b := range e.Batches {
-			if over { // the loop answers the calls that did not run
-				for _, tc := range b.Calls {
-					a.r.emitTool(a.r.run.scope(), tc.ID, tools.Skipped(tc.Name, tc.Arguments, "an earlier call ended or suspended the run"), time.Now())
-				}
-				continue
-			}
-			results := make([]tools.CallResult, len(b.Calls))
-			jobs := make([]tools.Call, len(b.Calls))
-			for i, tc := range b.Calls {
-				told(kernelsession.ToolCalling, tc, "")
-				jobs[i] = a.r.run.call(tc.Name, tc.Arguments, a.authorised)
-				jobs[i].Emitted = a.emitted
-				jobs[i].Delegate = a.r.delegator(tc.ID)
-			}
-			a.runBatch(ctx, b.Calls, jobs, results)
-			for i, res := range results {
-				o := a.outcome(b.Calls[i], res)
-				done.outcomes = append(done.outcomes, o)
-				over = over || o.Terminate || loop.IsSuspension(o)
-				if errors.Is(res.Cause, allowance.ErrExceeded) {
-					over, done.exceeded = true, res.Cause.Error()
-				}
-				if res.Err != nil {
-					told(kernelsession.ToolFailed, b.Calls[i], res.Err.Message)
-				} else {
-					told(kernelsession.ToolCompleted, b.Calls[i], "")
-				}
-			}
+		defer func() { root.Send(self, toolsFinished{call, b.outcomes, b.exceeded}) }()
+		for _, batch := range e.Batches {
+			b.run(batch.Calls)
 		}
 	})
 }
 
-// runBatch runs the calls of a batch at the same time; most batches are one call, which needs no goroutine of its own.
-func (a *agent) runBatch(ctx context.Context, calls []model.ToolCall, jobs []tools.Call, results []tools.CallResult) {
-	if len(jobs) == 1 {
-		results[0] = a.r.runTool(ctx, calls[0].ID, jobs[0])
+// batches are the calls of one reply as they run, outside of Receive.
+type batches struct {
+	a      *agent
+	ctx    context.Context
+	config loop.Config
+	told   func(kind kernelsession.ProgressKind, id, name, failure string)
+
+	outcomes []loop.ToolOutcome
+	exceeded string
+	over     bool // nothing more is run; the loop answers the calls that did not run
+}
+
+// run runs a batch. Its hooks come first, in model order: a call that they rename to a tool that runs alone does so.
+func (b *batches) run(asked []model.ToolCall) {
+	calls := make([]toolCall, len(asked))
+	final := make([]model.ToolCall, len(asked))
+	for i, tc := range asked {
+		if b.over {
+			b.a.r.emitTool(b.a.r.run.scope(), tc.ID, skipped(tc.Name, tc.Arguments), time.Now())
+			continue
+		}
+		b.told(kernelsession.ToolCalling, tc.ID, tc.Name, "")
+		job := b.a.r.run.call(tc.Name, tc.Arguments, b.a.authorised)
+		job.Delegate = b.a.r.delegator(tc.ID)
+		calls[i] = b.a.r.preTool(b.ctx, tc.ID, job)
+		calls[i].deferred = b.config.Searchable()
+		final[i] = model.ToolCall{ID: tc.ID, Name: calls[i].Name}
+	}
+	if b.over {
 		return
 	}
+	for _, part := range b.config.Batches(final) {
+		n := len(part.Calls)
+		b.together(calls[:n])
+		calls = calls[n:]
+	}
+}
+
+// together runs calls at the same time; most often it is one, which needs no goroutine of its own.
+func (b *batches) together(calls []toolCall) {
+	results := make([]tools.CallResult, len(calls))
 	var wg sync.WaitGroup
-	for i, job := range jobs {
+	for i, call := range calls {
+		call.Emitted = b.a.emitted
+		if b.over {
+			done := skipped(call.Name, call.Arguments)
+			call.done = &done
+		}
+		if len(calls) == 1 {
+			results[i] = b.a.r.execute(b.ctx, call)
+			continue
+		}
 		wg.Add(1)
 		safego.Go("tool", func() {
 			defer wg.Done()
-			results[i] = tools.Skipped(calls[i].Name, calls[i].Arguments, "the call failed unexpectedly")
-			results[i] = a.r.runTool(ctx, calls[i].ID, job)
+			results[i] = tools.Skipped(call.Name, call.Arguments, "the call failed unexpectedly")
+			results[i] = b.a.r.execute(b.ctx, call)
 		})
 	}
 	wg.Wait()
+	for i, res := range results {
+		o := b.a.outcome(calls[i].id, res)
+		b.outcomes = append(b.outcomes, o)
+		b.over = b.over || o.Terminate || loop.IsSuspension(o)
+		if errors.Is(res.Cause, allowance.ErrExceeded) {
+			b.over, b.exceeded = true, res.Cause.Error()
+		}
+		if res.Err != nil {
+			b.told(kernelsession.ToolFailed, calls[i].id, res.Name, res.Err.Message)
+		} else {
+			b.told(kernelsession.ToolCompleted, calls[i].id, res.Name, "")
+		}
+	}
 }
 
-func (a *agent) outcome(tc model.ToolCall, res tools.CallResult) loop.ToolOutcome {
+func skipped(name, arguments string) tools.CallResult {
+	return tools.Skipped(name, arguments, "an earlier call ended or suspended the run")
+}
+
+func (a *agent) outcome(id string, res tools.CallResult) loop.ToolOutcome {
 	a.noteWithheld(res.Name)
-	out := loop.ToolOutcome{CallID: tc.ID, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused, Skipped: res.Skipped, Terminate: res.Terminate}
+	out := loop.ToolOutcome{CallID: id, Name: res.Name, Arguments: res.Arguments, Result: res.Envelope, Refused: res.Refused, Skipped: res.Skipped, Terminate: res.Terminate}
 	if res.Cause != nil && !res.Skipped {
 		a.r.Log.Error("tool failed", "tool", res.Name, "runtime", a.r.run.start.Runtime.ID, "error", res.Cause)
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/covel/covel/kernel/model"
 )
 
-// batches cuts calls, which stay in model order, into pools of consecutive parallel calls and barriers of one (seed:
+// Batches cuts calls, which stay in model order, into pools of consecutive parallel calls and barriers of one (seed:
 // tools.txt, "Execution within one batch").
-func batches(calls []model.ToolCall, parallel func(name string) bool) []Batch {
+func (c Config) Batches(calls []model.ToolCall) []Batch {
 	var out []Batch
 	pool := false // the last batch takes more calls
-	for _, c := range calls {
-		p := parallel(c.Name)
+	for _, call := range calls {
+		p := c.parallel(call.Name)
 		if last := len(out) - 1; p && pool && len(out[last].Calls) < MaxParallel {
-			out[last].Calls = append(out[last].Calls, c)
+			out[last].Calls = append(out[last].Calls, call)
 		} else {
-			out = append(out, Batch{Calls: []model.ToolCall{c}})
+			out = append(out, Batch{Calls: []model.ToolCall{call}})
 		}
 		pool = p
 	}

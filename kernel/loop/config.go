@@ -25,8 +25,7 @@ const (
 	RequireExplicit = "explicit"
 )
 
-// Tools the loop itself knows. It answers runtime-done and search-tools without the executor; suspend is executed, and its
-// sentinel suspends the run.
+// Tools whose results the loop draws its own consequences from: the end of the run, tools that join the request, a suspension.
 const (
 	RuntimeDone = tools.RuntimeDone
 	SearchTools = tools.SearchTools

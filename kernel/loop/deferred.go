@@ -4,17 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/covel/covel/internal/plainjson"
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/plugins/tools"
-)
-
-// How many tools one search activates (seed: tools.txt, "search-tools").
-const (
-	defaultFound = 8
-	maxFound     = 20
 )
 
 func (c Config) deferred(name string) (ToolOffer, bool) {
@@ -36,52 +28,24 @@ func (c Config) searchTool() model.Tool {
 	}
 }
 
-// search answers one search-tools call: what it finds joins the tools from the next request on. Only the runtime's own
-// deferred tools can be found.
-func (m *machine) search(call model.ToolCall) ToolOutcome {
-	o := ToolOutcome{CallID: call.ID, Name: call.Name, Arguments: tools.HistoryArguments(call.Arguments)}
-	fixed, _, err := tools.Repair(call.Arguments)
-	var args struct {
-		Query string `json:"query"`
-		Limit *int   `json:"limit"`
-	}
-	if err != nil || json.Unmarshal([]byte(fixed), &args) != nil || strings.TrimSpace(args.Query) == "" {
-		o.ErrorCode = codeInvalidInput
-		o.Result = errorResult(codeInvalidInput, `The arguments of "search-tools" do not fit: {"query": string, "limit"?: 1-20} is expected.`)
-		return o
-	}
-	limit := defaultFound
-	if args.Limit != nil {
-		limit = min(max(*args.Limit, 1), maxFound)
-	}
-	pool := make([]tools.Searchable, len(m.s.Config.Deferred))
-	for i, t := range m.s.Config.Deferred {
+// Searchable are the deferred tools as search-tools reads them. Only the runtime's own can be found.
+func (c Config) Searchable() []tools.Searchable {
+	pool := make([]tools.Searchable, len(c.Deferred))
+	for i, t := range c.Deferred {
 		pool[i] = tools.Searchable{Name: t.Tool.Name, Description: t.Tool.Description, Parameters: t.Tool.Parameters}
 	}
-	var found []string
-	for _, i := range tools.Search(args.Query, pool, limit) {
-		t := m.s.Config.Deferred[i].Tool
-		found = append(found, "- "+t.Name+": "+t.Description)
-		if !slices.Contains(m.s.Activated, t.Name) {
-			m.s.Activated = append(slices.Clip(m.s.Activated), t.Name)
-		}
-	}
-	summary := "No tool was found. Try other keywords."
-	if len(found) > 0 {
-		summary = "These tools can be called from your next reply on:\n" + strings.Join(found, "\n")
-	}
-	b, err := plainjson.Marshal(map[string]string{"summary": summary})
-	if err != nil { // a string always encodes
-		b = []byte(resultDone)
-	}
-	o.OK, o.Result = true, string(b)
-	return o
+	return pool
 }
 
-func errorResult(code, message string) string {
-	b, err := plainjson.Marshal(map[string]any{"error": map[string]string{"code": code, "message": message}})
-	if err != nil { // strings always encode
-		return resultNotExecuted
+// activate lets what a search found join the tools from the next request on.
+func (m *machine) activate(o ToolOutcome) {
+	var found tools.Found
+	if o.Name != SearchTools || !o.OK || json.Unmarshal(o.Content, &found) != nil {
+		return
 	}
-	return string(b)
+	for _, name := range found.Tools {
+		if _, ok := m.s.Config.deferred(name); ok && !slices.Contains(m.s.Activated, name) {
+			m.s.Activated = append(slices.Clip(m.s.Activated), name)
+		}
+	}
 }

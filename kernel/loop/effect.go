@@ -65,8 +65,8 @@ type Batch struct {
 	Calls []model.ToolCall `json:"calls"`
 }
 
-// RunTools runs the batches one after another. Together they hold the calls in model order. After a call that suspends the
-// run, or whose hook ends it, no further call is run.
+// RunTools runs the batches one after another. Together they hold the calls in model order; hooks may rename a call, so that
+// its batch is cut again (Config.Batches). After a call that suspends the run, or whose hook ends it, no further call is run.
 type RunTools struct {
 	Step    int
 	Batches []Batch

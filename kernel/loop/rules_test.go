@@ -74,9 +74,22 @@ func TestEndsOfALoop(t *testing.T) {
 	plays(t, "completing_tool", "runtime_done", "terminate", "story_plain", "story_segments")
 }
 
-// Rule TL:435: only a successful runtime-done ends the run.
+// Rule TL:435: only a successful runtime-done ends the run; the same field in another tool's result is ordinary data.
+// Rule REF plugins.md §9.3: the call itself is no business call, and the prose beside it is kept.
 // Rule REF plugins.md §9.3: runtime-done cannot end a run whose contract is not met.
 func TestRuntimeDone(t *testing.T) { plays(t, "runtime_done", "runtime_done_after_failure") }
+
+// Rule TL:435: a runtime-done that a hook stops does not end a story; what was shown of it is a draft then.
+func TestAnEndThatAHookStops(t *testing.T) {
+	config := Config{Profile: ResolveProfile(StoryProfile), Story: true, Stream: true, Locale: "en"}
+	s, _ := Step(State{}, Begin{Config: config, Messages: []model.Message{{Role: model.User, Content: "我讲完了吗？"}}})
+	s, _ = Step(s, ModelDelta{Text: "雨停了。"})
+	s, _ = Step(s, ModelReplied{Reply: model.Reply{Text: "雨停了。", ToolCalls: []model.ToolCall{{ID: "a", Name: RuntimeDone, Arguments: "{}"}}, FinishReason: model.FinishToolCalls}})
+	s, effects := Step(s, ToolsFinished{Outcomes: []ToolOutcome{{CallID: "a", Skipped: true, ErrorCode: "refused"}}})
+	if _, withdrawn := effects[0].(EmitReset); !withdrawn || s.Outcome != nil || s.Step != 2 {
+		t.Errorf("step %d, outcome %+v, effects %+v", s.Step, s.Outcome, effects)
+	}
+}
 
 // Rule TL:1561: a story that calls runtime-done out of habit is asked for its text within the remaining steps.
 func TestStoryException(t *testing.T) { plays(t, "story_runtime_done") }
@@ -116,7 +129,6 @@ func TestRetries(t *testing.T) { plays(t, "retries", "stream_breaks") }
 func TestSuspension(t *testing.T) { plays(t, "suspension") }
 
 // Rule TL:693: what search-tools finds joins the tools from the next call on, to the end of the run.
-// Rule TL:697: the loop answers search-tools itself; it never reaches the executor.
 func TestDeferredTools(t *testing.T) { plays(t, "deferred_tools") }
 
 // Rule TL:687: declaring tools.defer injects search-tools; TL:686: true defers the whole list, a list only its names.

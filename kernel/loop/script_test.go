@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/plugins/tools"
 )
 
 var update = flag.Bool("update", false, "write what the scripts do into testdata")
@@ -126,7 +128,7 @@ func (s *script) command(words []word) {
 		e.RetryAfter, _ = time.ParseDuration(opt["after"])
 		s.step(ModelFailed{Err: e, Left: left})
 	case "tools":
-		s.step(ToolsFinished{Outcomes: scriptOutcomes(words[1:]), Exceeded: opt["exceeded"], Left: left})
+		s.step(ToolsFinished{Outcomes: s.completed(scriptOutcomes(words[1:])), Exceeded: opt["exceeded"], Left: left})
 	case "review":
 		if words[1].text == "ok" && !words[1].quoted {
 			s.step(ReviewDone{})
@@ -181,6 +183,47 @@ func (s *script) step(in Input) {
 		}
 		s.out.WriteString("\t" + describeEffect(e) + "\n")
 	}
+	if s.state.Await == AwaitTools && !slices.ContainsFunc(s.state.Reply.Calls, func(c model.ToolCall) bool { return !s.answers(c) }) {
+		s.step(ToolsFinished{Outcomes: s.completed(nil)})
+	}
+}
+
+// answers: a script does not say what becomes of this call; the framework's own tool does.
+func (s *script) answers(c model.ToolCall) bool {
+	config := s.state.Config
+	return c.Name == RuntimeDone && slices.Contains(config.Authorised(), RuntimeDone) || c.Name == SearchTools && len(config.Deferred) > 0 || c.Name == Suspend && config.NoSuspend
+}
+
+// completed adds what the framework's own tools answer, up to the call that ends the batch.
+func (s *script) completed(outcomes []ToolOutcome) []ToolOutcome {
+	for _, c := range s.state.Reply.Calls {
+		i := slices.IndexFunc(outcomes, func(o ToolOutcome) bool { return o.CallID == c.ID })
+		switch {
+		case i >= 0 && (outcomes[i].Terminate || outcomes[i].Name == "" && c.Name == Suspend && outcomes[i].OK):
+			return outcomes
+		case i < 0 && s.answers(c):
+			outcomes = append(outcomes, frameworkOutcome(s.state.Config, c))
+		}
+	}
+	return outcomes
+}
+
+// frameworkOutcome is what becomes of a call of runtime-done, search-tools or suspend that no hook touches.
+func frameworkOutcome(config Config, c model.ToolCall) ToolOutcome {
+	switch {
+	case c.Name == SearchTools:
+		r := tools.FindTools(c.Arguments, config.Searchable())
+		o := ToolOutcome{CallID: c.ID, Name: r.Name, Arguments: r.Arguments, Result: r.Envelope, OK: r.Err == nil, Content: r.Content}
+		if r.Err != nil {
+			o.ErrorCode = string(r.Err.Code)
+		}
+		return o
+	case !slices.Contains(config.Authorised(), c.Name):
+		return ToolOutcome{CallID: c.ID, ErrorCode: "unavailable", Result: `{"error":{"code":"unavailable"}}`}
+	case !doneArguments(c.Arguments):
+		return ToolOutcome{CallID: c.ID, ErrorCode: "invalid-input", Result: `{"error":{"code":"invalid-input"}}`}
+	}
+	return ToolOutcome{CallID: c.ID, OK: true, Content: json.RawMessage(`{"done":true}`)}
 }
 
 // preCall is what a hook makes of a request: a line more, a tool less, no stream, other segments.

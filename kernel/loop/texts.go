@@ -97,7 +97,5 @@ const (
 	resultNotExecuted  = `{"error":{"code":"cancelled","message":"The call was not executed."}}`
 	resultWaiting      = `{"summary":"The run waits for the player's answer."}`
 
-	codeCancelled    = "cancelled"
-	codeInvalidInput = "invalid-input"
-	codeUnavailable  = "unavailable"
+	codeCancelled = "cancelled"
 )

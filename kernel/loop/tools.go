@@ -24,33 +24,15 @@ func (c Config) Authorised() []string {
 	return out
 }
 
-// answersItself: the call never reaches the executor.
-func (c Config) answersItself(name string) bool {
-	switch name {
-	case RuntimeDone:
-		return c.answersDone(name)
-	case SearchTools:
-		return len(c.Deferred) > 0
-	case Suspend:
-		return c.NoSuspend
-	}
-	return false
-}
-
-// answersDone: the loop answers this call itself. A story runtime is not offered runtime-done, but a model that calls it
-// out of habit is asked for the story (seed: tools.txt, "Story runtimes are an exception"). Elsewhere the executor
-// refuses what is not offered.
-func (c Config) answersDone(name string) bool {
-	return name == RuntimeDone && (c.Story || c.offers(RuntimeDone))
-}
-
 func (c Config) offers(name string) bool {
 	return slices.ContainsFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name })
 }
 
+// parallel: calls of this tool may run beside others. What the loop draws its own consequences from is a barrier, whatever it
+// declares.
 func (c Config) parallel(name string) bool {
-	if name == Suspend {
-		return false // a barrier, whatever it declares
+	if framework(name) {
+		return false
 	}
 	if i := slices.IndexFunc(c.Tools, func(t ToolOffer) bool { return t.Tool.Name == name }); i >= 0 {
 		return c.Tools[i].Parallel
@@ -73,24 +55,17 @@ func (m *machine) runTools() {
 		m.withdraw() // text beside tool calls is a draft
 	}
 	m.to(RunningTools)
-	var run []Batch
-	for _, b := range batches(m.s.Reply.Calls, m.s.Config.parallel) {
-		if !m.s.Config.answersItself(b.Calls[0].Name) { // such a call is a barrier, so it stands alone
-			run = append(run, b)
-		}
-	}
-	if len(run) == 0 {
-		m.toolsFinished(ToolsFinished{})
-		return
-	}
 	m.s.Await = AwaitTools
-	m.emit(RunTools{Step: m.s.Step, Batches: run})
+	m.emit(RunTools{Step: m.s.Step, Batches: m.s.Config.Batches(m.s.Reply.Calls)})
 }
 
 func (m *machine) toolsFinished(in ToolsFinished) {
 	m.setLeft(in.Left)
 	batch := m.takeOutcomes(in.Outcomes)
 	c := m.s.Config
+	if !batch.done {
+		m.withdraw() // a hook refused the runtime-done that would have ended the story
+	}
 	if batch.suspension == nil {
 		m.to(Deciding)
 	}
@@ -141,8 +116,8 @@ func (m *machine) takeOutcomes(outcomes []ToolOutcome) batchResult {
 	asked := model.Message{Role: model.Assistant, Content: m.s.Reply.Text}
 	var answers []model.Message
 	for _, call := range m.s.Reply.Calls {
-		o := m.outcomeOf(call, byID, res.suspension != nil || res.terminate)
-		if o.Name == RuntimeDone && o.OK && c.answersDone(o.Name) {
+		o := completeOutcome(call, byID)
+		if doneBy(o) {
 			res.done, m.s.Work.Done = true, true
 			if !c.Story && slices.Contains(c.AfterTools, RuntimeDone) {
 				res.completed, m.s.Work.After = true, true
@@ -160,6 +135,7 @@ func (m *machine) takeOutcomes(outcomes []ToolOutcome) batchResult {
 			res.failed = res.failed.add(o.Name, o, after)
 			res.completed = res.completed || after && o.OK
 		}
+		m.activate(o)
 		res.terminate = res.terminate || o.Terminate
 		m.s.Repeat = m.s.Repeat.add(call)
 		m.count(o)
@@ -181,25 +157,11 @@ func framework(name string) bool {
 	return name == RuntimeDone || name == SearchTools || name == Suspend
 }
 
-// outcomeOf is what became of a call: the loop's own answer, or the executor's. After a call that ended the batch nothing was
-// run.
-func (m *machine) outcomeOf(call model.ToolCall, byID map[string]ToolOutcome, over bool) ToolOutcome {
-	c := m.s.Config
-	if over || !c.answersItself(call.Name) {
-		return completeOutcome(call, byID)
-	}
-	o := ToolOutcome{CallID: call.ID, Name: call.Name, Arguments: tools.HistoryArguments(call.Arguments)}
-	switch call.Name {
-	case RuntimeDone:
-		if o.OK = doneArguments(call.Arguments); !o.OK {
-			o.ErrorCode, o.Result = codeInvalidInput, errorResult(codeInvalidInput, `The arguments of "runtime-done" do not fit: {"reason"?: string} is expected.`)
-		}
-	case SearchTools:
-		o = m.search(call)
-	case Suspend:
-		o.ErrorCode, o.Result = codeUnavailable, errorResult(codeUnavailable, "This run cannot be suspended: nobody is there to answer.")
-	}
-	return o
+// doneBy: only a successful runtime-done with its own sentinel ends the run. The same field in another tool's result is
+// ordinary data (seed: tools.txt, "runtime-done").
+func doneBy(o ToolOutcome) bool {
+	var mark tools.Done
+	return o.Name == RuntimeDone && o.OK && json.Unmarshal(o.Content, &mark) == nil && mark.Done
 }
 
 // doneArguments: runtime-done takes an optional reason. Nothing at all is how some providers write a call without arguments.
@@ -253,7 +215,7 @@ func completeOutcome(call model.ToolCall, byID map[string]ToolOutcome) ToolOutco
 
 // count records a call. runtime-done leaves a record only where it failed.
 func (m *machine) count(o ToolOutcome) {
-	if m.s.Config.answersDone(o.Name) && (o.OK || o.Skipped) {
+	if o.Name == RuntimeDone && (o.OK || o.Skipped) {
 		return
 	}
 	m.s.Records = append(slices.Clip(m.s.Records), ToolRecord{

@@ -152,8 +152,8 @@ type doneArgs struct {
 	Reason string `json:"reason,omitempty" describe:"Optional note for the trace."`
 }
 
-// doneMark is the sentinel of runtime-done; only this tool's own success ends a run.
-type doneMark struct {
+// Done is the content of a successful runtime-done: only this call's own success ends a run (seed: tools.txt, "runtime-done").
+type Done struct {
 	Done   bool   `json:"done"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -163,5 +163,5 @@ var runtimeDone = sdk.MustDefine(sdk.Tool{
 	Description: "End this run. Call it last, only after every needed tool call has succeeded or when nothing needs doing. It " +
 		"records nothing. The run ends after this response; make no more calls and write no more text.",
 }, func(_ context.Context, a doneArgs, _ *sdk.Runtime) (sdk.ToolResult, error) {
-	return sdk.WithModelView(doneMark{Done: true, Reason: strings.TrimSpace(a.Reason)}, sdk.ModelView{}), nil
+	return sdk.WithModelView(Done{Done: true, Reason: strings.TrimSpace(a.Reason)}, sdk.ModelView{}), nil
 })

@@ -9,6 +9,9 @@ import (
 	"unicode"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/covel/covel/internal/plainjson"
+	"github.com/covel/covel/plugins/sdk"
 )
 
 // Searchable is a deferred tool as search-tools reads it.
@@ -16,6 +19,54 @@ type Searchable struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage
+}
+
+// How many tools one search finds (seed: tools.txt, "search-tools").
+const (
+	defaultFound = 8
+	maxFound     = 20
+)
+
+// Found is the content of a search: the names of the tools, best first.
+type Found struct {
+	Tools []string `json:"tools"`
+}
+
+// FindTools answers a call of search-tools, which never reaches an Executor: the loop has its tools, and takes what was found
+// from the content.
+func FindTools(arguments string, pool []Searchable) CallResult {
+	r := CallResult{Name: SearchTools, Arguments: HistoryArguments(arguments)}
+	fixed, _, err := Repair(arguments)
+	var args struct {
+		Query string `json:"query"`
+		Limit *int   `json:"limit"`
+	}
+	if err != nil || json.Unmarshal([]byte(fixed), &args) != nil || strings.TrimSpace(args.Query) == "" {
+		return r.fail(sdk.Fail(sdk.InvalidInput, `The arguments of "search-tools" do not fit: {"query": string, "limit"?: 1-20} is expected.`))
+	}
+	limit := defaultFound
+	if args.Limit != nil {
+		limit = min(max(*args.Limit, 1), maxFound)
+	}
+	found := Found{Tools: []string{}}
+	var lines []string
+	for _, i := range Search(args.Query, pool, limit) {
+		found.Tools = append(found.Tools, pool[i].Name)
+		lines = append(lines, "- "+pool[i].Name+": "+pool[i].Description)
+	}
+	summary := "No tool was found. Try other keywords."
+	if len(lines) > 0 {
+		summary = "These tools can be called from your next reply on:\n" + strings.Join(lines, "\n")
+	}
+	content, err := plainjson.Marshal(found)
+	if err != nil {
+		return r.crash(err)
+	}
+	if r.Envelope, err = Envelope(content, &sdk.ModelView{Summary: summary}, nil, nil, ""); err != nil {
+		return r.crash(err)
+	}
+	r.Content = content
+	return r
 }
 
 // Parameters of BM25 (seed: tools.txt, "Scoring uses BM25 with no dependencies").

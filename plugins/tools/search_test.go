@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/covel/covel/plugins/sdk"
 )
 
 var shelf = []Searchable{
@@ -102,4 +104,50 @@ func TestSearchWithAnything(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Rule TL:691–692: query is required; limit is 8 by default, at most 20.
+// Rule TL:693: the answer lists names and descriptions of what was found.
+// Rule TL:697: the loop answers a call itself; no Executor runs it, and it is not in the registry.
+func TestFindTools(t *testing.T) {
+	pool := make([]Searchable, 30)
+	for i := range pool {
+		pool[i] = Searchable{Name: fmt.Sprintf("paint-%02d", i), Description: "切换场景背景"}
+	}
+	for _, c := range []struct {
+		arguments string
+		found     int
+		code      sdk.ToolErrorCode
+	}{
+		{`{"query":"切换场景背景"}`, 8, ""},
+		{`{"query":"背景","limit":3}`, 3, ""},
+		{`{"query":"背景","limit":500}`, 20, ""},
+		{`{"query":"背景","limit":-1}`, 1, ""},
+		{`{"query":"fish"}`, 0, ""},
+		{`{"query":" "}`, 0, sdk.InvalidInput},
+		{`{}`, 0, sdk.InvalidInput},
+		{`[`, 0, sdk.InvalidInput},
+	} {
+		r := FindTools(c.arguments, pool)
+		var found Found
+		if r.Err != nil {
+			if r.Err.Code != c.code {
+				t.Errorf("%s: %s", c.arguments, r.Envelope)
+			}
+			continue
+		}
+		if err := json.Unmarshal(r.Content, &found); err != nil || c.code != "" || len(found.Tools) != c.found {
+			t.Errorf("%s: found %d (%v)", c.arguments, len(found.Tools), err)
+		}
+		if listed := strings.Count(r.Envelope, "- paint-"); listed != c.found || c.found == 0 && !strings.Contains(r.Envelope, "No tool was found") {
+			t.Errorf("%s: the model reads %s", c.arguments, r.Envelope)
+		}
+	}
+	e := Executor{}
+	if r := e.Run(t.Context(), Call{Name: SearchTools, Arguments: `{"query":"x"}`, Authorised: []string{SearchTools}}); r.Err == nil {
+		t.Error("an executor ran search-tools")
+	}
+	if _, ok := Builtin(SearchTools); ok {
+		t.Error("search-tools is in the registry")
+	}
 }
