@@ -120,6 +120,56 @@ func TestTheTableWhileATurnRuns(t *testing.T) {
 	s.check()
 }
 
+// Rule DESIGN §5: requestId is remembered per seat with a body hash: a repeat gets the first outcome, another body an error. A
+// request that names no seat keeps the one that was primary when it first came, wherever it is when it comes again.
+func TestARepeatAfterAnotherSeatBecamePrimary(t *testing.T) {
+	send := func(s *sim, typ, id, body string) uint64 {
+		s.token++
+		s.ids++
+		s.feed(Submit{Command{RequestID: id, BodyHash: body, Type: typ, ExecutionID: fmt.Sprint("exec-", s.ids), Tokens: []uint64{s.token},
+			Actions: []projections.Action{{Kind: "say", Text: "龍が来た。"}}}})
+		s.deliver()
+		return s.token
+	}
+	for _, c := range []struct {
+		where, typ string
+		before     bool // the first sending has come to its end before
+	}{
+		{"in the log", SubmitActions, true},
+		{"in the queue", SubmitActions, false},
+		{"said into the turn", Interject, false},
+	} {
+		for _, body := range []string{"aa", "bb"} {
+			t.Run(c.where+", body "+body, func(t *testing.T) {
+				s := running(t)
+				first := send(s, c.typ, "q", "aa")
+				if c.before {
+					s.run()
+				}
+				if a := s.seat(SeatChange{Op: SeatEdited, SeatID: "座-2", Edit: SeatEdit{Primary: true}}); a.Status != Accepted {
+					t.Fatalf("%+v", a)
+				}
+				again := send(s, c.typ, "q", body)
+				s.run()
+				want := map[string]string{"aa": s.last(first), "bb": "request_id_conflict"}[body]
+				if got := s.last(again); got != want {
+					t.Errorf("the first sending came to %s, the second to %s", s.last(first), got)
+				}
+				kept := 0
+				for _, r := range s.state.Hot.Session.Requests {
+					if r.ID == "q" {
+						kept++
+					}
+				}
+				if kept > 1 {
+					t.Errorf("the request stands in the log %d times", kept)
+				}
+				s.check()
+			})
+		}
+	}
+}
+
 // Settings are held against what they can be; every problem is named at once, and what stays is not written.
 //
 // Rule DEC Execution allowances: each limit is set per host and lowered per session. Rule REF api-and-protocol.md §1.3: at
