@@ -103,6 +103,7 @@ func TestHiddenData(t *testing.T) {
 }
 
 // Rule REF plugins.md §17: within one execution equal inputs are answered once, however many ask at the same time.
+// Rule TP:652: the world and the records that providers see were frozen when the execution was created.
 // Rule EP:85: what a provider reads is the execution's own snapshot.
 func TestEqualInputsAreAnsweredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -89,6 +89,10 @@ func block(id, label string) map[string]any {
 	return m
 }
 
+// Rule TP:650: the view has three parts: what is committed, the valid proposals of upstream runs, and what the run itself is about to
+// write; so what a tool wrote is read right after it.
+// Rule TP:651: its own plugin's records: committed, written upstream by runs of the plugin, its own buffer.
+// Rule TP:623: no run reads the records of another plugin.
 // What a run sees: committed state, the acceptable writes of completed upstream runs (of its own plugin where data is
 // concerned), its own (seed: turn-pipeline.txt §4.2).
 func TestViews(t *testing.T) {
@@ -135,7 +139,7 @@ func TestContext(t *testing.T) {
 	expect(t, "an event run of another plugin", fmt.Sprint(v.PlayerMessage, v.PlayerActions, v.LastPlayerInput, string(v.Activation), len(v.OpenInteractions)), `[] <nil>{"x":1}1`)
 }
 
-// Effects become proposals (reference: plugins.md §12); the order of plugin data is the order it was written in.
+// Rule REF:plugins.md §12: each effect of a success becomes its proposal. Effects become proposals (reference: plugins.md §12); the order of plugin data is the order it was written in.
 func TestEffects(t *testing.T) {
 	r := started(t)
 	if err := r.data.Set("n", "k", 1); err != nil {
@@ -262,7 +266,7 @@ func TestPromptInput(t *testing.T) {
 }
 
 // Rule TP:214: successful and suspended runs carry what they have read, failed ones nothing.
-// Rule TP:647: building the views reads nothing; what a tool or a handler reads of them is noted in the run's result.
+// Rule TP:648: building the views reads nothing; what a tool or a handler reads of them is noted in the run's result.
 func TestReadsOfUpstreamWrites(t *testing.T) {
 	up := []turn.Result{
 		{RunID: "up-data", RuntimeID: "p/data", PluginID: "p", Status: turn.Succeeded, Proposals: []sdk.Proposal{write("a", `1`)}},

@@ -147,6 +147,7 @@ func TestDimensionProvider(t *testing.T) {
 
 var picture = sdk.MediaRef{ID: strings.Repeat("ab", 32), Mime: "image/png", Size: 9}
 
+// Rule REF:plugins.md §13.1: asset.generate tells of a file of the session.
 func TestMedia(t *testing.T) {
 	ref := `{"id":"` + picture.ID + `","mime":"image/png","size":9}`
 	stored := func(r turn.Result) turn.Result { r.Media = []sdk.MediaRef{picture}; return r }

@@ -95,7 +95,7 @@ func TestOperations(t *testing.T) {
 		{name: "nested, failed", results: []turn.Result{teller(), child(ran("a", note("a", "1")), failed(ran("a/x", note("x", "1"))))}, written: "story a/a", outcomes: "narrator success, a/x failed: 坏了, a success"},
 		{name: "nested, under the story", results: []turn.Result{child(teller(), ran("dice", bad))}, failure: "failed e1 proposal-failed: narrator: plugin.data: "},
 
-		// Rule TP:652: an auxiliary run that has read a dropped write is dropped with it, a story commits and tells.
+		// Rule TP:651: an auxiliary run that has read a dropped write is dropped with it, a story commits and tells.
 		{name: "read by an auxiliary run", results: []turn.Result{ran("a", bad), teller(), reading(ran("b", note("b", "1")), "run-a"), needing(ran("c", note("c", "1")), []string{"b"})},
 			written: "story", outcomes: "a failed dropped: plugin.data: …, narrator success, b failed dropped: has read writes of run-a, which were refused, c failed dropped: needs b, whose writes were refused"},
 		{name: "read by the story", results: []turn.Result{ran("a", bad), reading(teller(), "run-a")}, written: "story", outcomes: "a failed dropped: plugin.data: …, narrator success lost [run-a]"},

@@ -11,6 +11,8 @@ import (
 
 const form = `{"type":"form","interactionId":"谁","fields":[{"type":"text","name":"n","label":"名字 <b>"}]}`
 
+// Rule TP:480: what runs propose becomes events when it is committed; Rule TP:485–495: a story, a question, a record, each its own.
+// Rule REF:plugins.md §13.1: the owner of plugin data is the plugin of the run.
 // Rule TP:311: each type of proposal has its payload and becomes its event, which holds the result.
 func TestProposals(t *testing.T) {
 	for _, c := range []struct {
@@ -67,6 +69,7 @@ func TestProposals(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §13.2: namespaces and keys are not empty and not reserved, values have at most 256 KiB, a batch has items.
 // What no commit takes: the run loses all its writes, the reason names what was wrong.
 func TestRefusedProposals(t *testing.T) {
 	for _, c := range []struct{ typ, payload, reason string }{
@@ -118,6 +121,54 @@ func TestRefusedProposals(t *testing.T) {
 			for _, line := range told(out) {
 				if strings.HasPrefix(line, "data ") {
 					t.Errorf("a part of the run was written: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// Rule REF:plugins.md §13.1: every type of proposal has its payload, and takes no other: one JSON object, no field that the type
+// does not have, no number that would lose digits, nothing behind it.
+func TestEveryTypeHasItsPayload(t *testing.T) {
+	ref := `{"id":"` + picture.ID + `","mime":"image/png","size":9}`
+	known := fold(t, tidal(t), "", &eventsv1.AssetGenerated{Ref: &eventsv1.MediaRef{Id: picture.ID, Mime: picture.Mime, Size: picture.Size}, Modality: "image"})
+	types := []struct {
+		payload sdk.Payload
+		good    string
+	}{
+		{sdk.NarrativeAppend{}, `{"segments":[{"kind":"narration","text":"雨停了。"}],"kind":"story","present":["龙胆"]}`},
+		{sdk.MessageAppend{}, `{"content":"雨"}`},
+		{sdk.InteractionRequest{}, `{"interactionId":"谁","type":"form","data":` + form + `}`},
+		{sdk.EventEmit{}, `{"topic":"scene.set","data":{"在":"码头"}}`},
+		{sdk.UIRender{}, `{"parts":[{"id":"a","type":"t","status":"error","content":null,"retry":{"count":2,"lastError":"雾"}}],"layout":"stream"}`},
+		{sdk.PluginDataWrite{}, `{"namespace":"n","key":"k","value":{"雨":1.5}}`},
+		{sdk.PluginDataBatch{}, `{"items":[{"namespace":"n","key":"k","value":null}]}`},
+		{sdk.PluginDataDelete{}, `{"namespace":"n","key":"old"}`},
+		{sdk.PluginDataUpdate{}, `{"namespace":"n","key":"new","ops":[{"op":"put","path":"雨","value":1}]}`},
+		{sdk.AssetGenerate{}, `{"ref":` + ref + `,"modality":"image","meta":{"提示":"雾"}}`},
+		{sdk.DimensionInitialize{}, `{"definitions":{"fog":{"name":"雾","schema":{"type":"integer"},"initialValue":1}}}`},
+		{sdk.DimensionUpdate{}, `{"updates":[{"id":"tide","expectedVersion":2,"value":1}]}`},
+		{sdk.CharacterUpsert{}, `{"id":"npc-9","name":"Mara"}`},
+		{sdk.CharacterSchemaSet{}, `{"types":["npc"],"attributes":[]}`},
+		{sdk.LorebookUpsert{}, `{"entries":[{"id":"潮","content":"退潮","strategy":"constant"}]}`},
+	}
+	for _, c := range types {
+		typ := c.payload.ProposalType()
+		t.Run(typ, func(t *testing.T) {
+			plan := func(payload string) Out {
+				r := ran("keeper", raw(typ, payload))
+				if typ == "narrative.append" {
+					r = teller()
+					r.Proposals = []sdk.Proposal{raw(typ, payload)}
+				}
+				return Plan(keeping(known, r))
+			}
+			if out := plan(c.good); out.Failed || len(out.Malformed) > 0 || len(told(out)) == 0 {
+				t.Errorf("%s: %v", c.good, told(out))
+			}
+			for _, bad := range []string{``, `null`, `[]`, `"x"`, `{`, c.good + `{}`, `{"别的":1}`, strings.TrimSuffix(c.good, "}") + `,"nobody":1}`, `{"n":9007199254740993}`, `{"x":NaN}`} {
+				if out := plan(bad); !out.Failed || len(out.Malformed) != 1 {
+					t.Errorf("%s is taken: %v", bad, told(out))
 				}
 			}
 		})

@@ -23,6 +23,8 @@ func run(id string) manifest.Need {
 	return manifest.Need{Runtime: id, Cardinality: "one", Scope: "turn"}
 }
 
+// Rule TP:627: needs orders and gates, after only orders, and an input of the turn is an edge too.
+// Rule TP:642: runtimes of a stage that do not depend on each other are of one level.
 // Rule TP:307–309: edges of needs, after and inputs order a stage; ties go by name; cycles and all behind them are set apart.
 // Rule TP:151: with cardinality one a provider that can finish first is no cycle; with all it waits for every one.
 func TestLevels(t *testing.T) {

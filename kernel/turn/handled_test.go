@@ -16,7 +16,9 @@ func TestHandlerResult(t *testing.T) {
 	asked := sdk.Effects{
 		Narrative: "灯灭了。", UI: []sdk.UIRender{{}}, Diagnostics: []sdk.Diagnostic{{Code: "fog"}}, JobStatus: []sdk.ProgressReport{{JobID: "画", State: sdk.ProgressStep}},
 	}
-	report := func(r sdk.ProgressReport) sdk.Effects { return sdk.Effects{JobStatus: []sdk.ProgressReport{{JobID: "a", State: "queued"}, r}} }
+	report := func(r sdk.ProgressReport) sdk.Effects {
+		return sdk.Effects{JobStatus: []sdk.ProgressReport{{JobID: "a", State: "queued"}, r}}
+	}
 	for _, c := range []struct {
 		name     string
 		out      sdk.Result

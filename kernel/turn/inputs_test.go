@@ -12,6 +12,7 @@ import (
 	"github.com/covel/covel/plugins/manifest"
 )
 
+// Rule REF:plugins.md §4.2: select is an RFC 6901 pointer; Rule REF:plugins.md §8: names such as constructor are ordinary keys.
 func TestSelect(t *testing.T) {
 	doc := json.RawMessage(`{
 		"foo": ["bar", "baz", [7]], "": 0, "a/b": 1, "m~n": 8, "~1": "tilde one", "龙胆": {"Élodie": true}, " ": 7,
@@ -108,6 +109,8 @@ func FuzzSelect(f *testing.F) {
 	})
 }
 
+// Rule TP:626: an input holds values of the contract's providers of this turn, each with where it came from.
+// Rule REF:plugins.md §8: cardinality one takes the first, all has a list by runtime id; select reads a member of the value.
 func TestBind(t *testing.T) {
 	results := []Result{
 		{RuntimeID: "z", PluginID: "pz", Contract: "k@1", Status: Succeeded, Output: []byte(`{"t":"龙"}`)},

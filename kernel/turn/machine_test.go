@@ -160,7 +160,7 @@ func TestNothingToRun(t *testing.T) {
 	}
 }
 
-// What a run sees: everything of earlier levels and stages, nothing of its siblings.
+// Rule TP:651: what a run sees is taken when it starts: everything of earlier levels and stages, nothing of its siblings.
 func TestUpstream(t *testing.T) {
 	s := newStage(t, projections.PhasePlaying, projections.Session{},
 		auto("a", manifest.PreTurn, gives("k@1")), auto("b", manifest.PreTurn), auto("c", manifest.PreTurn, reads("in", manifest.Binding{Contract: "k@1", Required: true})), auto("story", manifest.Narrative))

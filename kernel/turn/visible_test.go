@@ -6,7 +6,7 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
-// Rule TP:647–651: a run sees the committable writes of earlier runs, child before parent; failed and skipped runs, and
+// Rule TP:648–651: a run sees the committable writes of earlier runs, child before parent; failed and skipped runs, and
 // whole subtrees of a retry or a job, show nothing.
 func TestVisibleWrites(t *testing.T) {
 	p := func(typ string) []sdk.Proposal { return []sdk.Proposal{{Type: typ}} }

@@ -92,6 +92,8 @@ func TestUpsert(t *testing.T) {
 	}
 }
 
+// Rule TP:631: characters and their schema change by proposals only, which the kernel validates.
+// Rule REF:plugins.md §13.2: a character's type and fields are held against the session's schema.
 func TestRefusedWrites(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -177,7 +179,7 @@ func TestOtherProposalsLeaveTheWorldAlone(t *testing.T) {
 	}
 }
 
-// The view of a run is the fold of what is acceptable, in order.
+// Rule TP:650: what a run has staged is in its view, in order; what is not valid never is. The view of a run is the fold of what is acceptable, in order.
 func TestOverlay(t *testing.T) {
 	w := Overlay(lowWater(), []sdk.Proposal{
 		upsert(`{"id":"npc-2","name":"Mara"}`), upsert(`{"id":"npc-3","name":"mara"}`), upsert(`{"id":"npc-2","name":"x","fields":{"hp":5},"expectedVersion":1}`),

@@ -155,7 +155,7 @@ func TestUpdateIsBuffered(t *testing.T) {
 	expect(t, "as another run sees it", string(again.Get("n", "k")), `{"bag":["绳","灯"],"gold":2}`)
 }
 
-// Rule TP:652: to read a record is to depend on the upstream run that wrote it, and on each whose value operations went on
+// Rule TP:651: to read a record is to depend on the upstream run that wrote it, and on each whose value operations went on
 // from; to apply operations alone is not to read, since the commit applies them again.
 func TestUpdatesAndReads(t *testing.T) {
 	propose := func(p sdk.Payload) []sdk.Proposal {
