@@ -1,9 +1,12 @@
 package play
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/covel/covel/events/trace"
 )
 
 // Every refusal is typed, and nothing is appended by it: the last column counts events.
@@ -160,6 +163,35 @@ func TestASessionOverSSE(t *testing.T) {
 	}
 	if end := form[len(form)-1]; end["payload"].(map[string]any)["committed"] != true {
 		t.Errorf("the end says %v", end)
+	}
+	// Rule TP:1011–1012: the player's input is one user row, an answer's with the sentence of its form; no row mirrors it.
+	_, view := s.call("GET", "/api/sessions/"+id+"/view", "")
+	var rows []string
+	for _, m := range view["messages"].([]any) {
+		row := m.(map[string]any)
+		if row["turnId"] == form[1]["turnId"] || row["role"] == "user" {
+			rows = append(rows, fmt.Sprint(row["role"], " ", row["source"], " ", strings.Contains(fmt.Sprint(row["text"]), "龍")))
+		}
+	}
+	if got := strings.Join(rows, "|"); got != "user player true|user player false" {
+		t.Errorf("rows: %s", got)
+	}
+	// Rule TP:1016–1019: what happens in a turn is written into the trace, and its progress goes to those who follow the turn.
+	if err := s.trace.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	traced := map[trace.Type]bool{}
+	for _, e := range s.tracePage(t, id, "limit=500").Items {
+		traced[e.Type] = true
+	}
+	for _, typ := range []string{"tool.calling", "tool.completed", "runtime.started", "runtime.completed"} {
+		if !strings.Contains(line, typ) || !traced[trace.Type(typ)] {
+			t.Errorf("%s: on the stream %t, in the trace %t", typ, strings.Contains(line, typ), traced[trace.Type(typ)])
+		}
+	}
+	// Rule TP:1031: streamed deltas are not saved; a runtime saves its final message.completed.
+	if traced["narrative.delta"] || !traced[trace.MessageCompleted] || !traced[trace.BlockEmitted] {
+		t.Errorf("in the trace: %v", traced)
 	}
 	again := s.act(id, "r3", "submit_actions", `{"actions":[{"text":"我去码头。"}]}`)
 	if got := types(again); !strings.HasSuffix(got, "execution.completed") || s.version(id) == 0 {

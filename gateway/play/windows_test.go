@@ -1,6 +1,7 @@
 package play
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/covel/covel/events"
+	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
 
@@ -184,5 +186,37 @@ func TestASwitchWhileAnAnswerStreams(t *testing.T) {
 				t.Errorf("of an execution of the first session: %s", text)
 			}
 		}
+	}
+}
+
+// Rule TP:1188: a stream that its client closes cancels nothing that was accepted: the turn is told and committed.
+func TestAStreamThatIsClosed(t *testing.T) {
+	var late atomic.Bool
+	m := slowGame(&late)
+	s := open(t, m)
+	id := s.played("zh-CN")
+	ctx, leave := context.WithCancel(t.Context())
+	body := `{"requestId":"gone","type":"submit_actions","sessionId":"` + id + `","payload":{"actions":[{"text":"我慢慢走。"}]}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.http.URL+"/api/actions", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-m.Gate("page").Reached()
+	leave()
+	_ = res.Body.Close()
+	m.Gate("page").Open()
+	p := s.node.Join(id)
+	p.Until("the turn is committed", func() bool {
+		st := p.View.State.Session
+		return st.Open == nil && st.Last != nil && st.Last.RequestID == "gone" && st.Last.End == projections.EndCommitted
+	})
+	p.Leave()
+	if got := p.View.State.Session.CompletedPlayerTurns; got != 1 {
+		t.Errorf("%d turns", got)
 	}
 }
