@@ -71,6 +71,31 @@ func TestRowsOfARetryHangOnTheStory(t *testing.T) {
 	expect(t, "the story's own", story.Anchor, projections.Anchor{})
 }
 
+// Rule TP:998: a compaction changes nothing of the trigger ledger.
+// Rule TP:1008: the count of the player's messages reads the log, compacted or not.
+func TestACompactionCountsNothing(t *testing.T) {
+	ran := &eventsv1.TriggerLedgerUpdated{Entries: []*eventsv1.TriggerLedgerEntry{{RuntimeId: "narrator", Runs: 1, LastCompletedTurns: 1}}}
+	x := begin(t).in("e1", say("e1", "r1", "我去码头。"), playing("e1", nil), storyRow("m1"), ran, committed("e1"))
+	before := x.state()
+	after := x.in("e2", playing("e2", nil), &eventsv1.HistoryCompacted{
+		PluginId: "p", ThroughMessageId: "m1", MessageCount: 2, Summaries: []*eventsv1.HistorySummary{{Id: "a", Content: "雨停了。"}},
+	}, committed("e2")).state()
+	expect(t, "what is left", len(after.History.Uncompacted()), 0)
+	expect(t, "ledger", after.Session.Ledger, before.Session.Ledger)
+	expect(t, "runs", after.Session.LedgerOf("narrator").Runs, uint32(1))
+	expect(t, "player rows", after.History.Players, 1)
+}
+
+// Rule TP:1011: what a player submits is one row of the user's, however many actions and answers it has.
+// Rule TP:1012: no row of the assistant's mirrors it.
+func TestThePlayersInputIsOneRow(t *testing.T) {
+	in := say("e1", "r1", "我叫陆青云。\n我去码头。")
+	in.Actions = []*eventsv1.Action{{Kind: "say", Text: "我叫陆青云。", Interaction: &eventsv1.InteractionRef{InteractionId: "sheet"}}, {Kind: "act", Text: "我去码头。"}}
+	s := begin(t).in("e1", in, playing("e1", nil), committed("e1")).state()
+	expect(t, "rows", rowTexts(s), []string{"user: 我叫陆青云。\n我去码头。"})
+	expect(t, "player rows", s.History.Players, 1)
+}
+
 // Rule TP:991–993: an interjection is a user row after the turn's player row; a turn that does not commit writes none; the
 // player message count does not count it.
 func TestInterjectionRows(t *testing.T) {

@@ -87,6 +87,57 @@ func TestWhatAHandlerGets(t *testing.T) {
 	}
 }
 
+// Rule EP:80: every call site gives the session's view, a call outside of a turn too, and what it reads is committed: not what a
+// run of the execution has staged.
+func TestProvidersReadWhatIsCommitted(t *testing.T) {
+	inputs := map[string]any{
+		points.PromptSegment: sdk.SegmentInput{}, points.HistoryTransform: sdk.HistoryTransform{Messages: []sdk.HistoryMessage{}, TurnID: "t"},
+		points.ImageFlow: struct{}{}, points.WorldContext: struct{}{}, points.UISlot: sdk.SlotInput{Events: []sdk.SlotEvent{}},
+		points.HistoryCompact: sdk.CompactInput{
+			Messages: []sdk.HistoryMessage{}, ExistingSummaries: []sdk.Summary{}, ContextWindow: 1, InputWindow: 1,
+			SummaryBudget: sdk.SummaryBudget{MaxTokens: 1, MaxSegmentTokens: 1, MaxSegments: 1},
+		},
+	}
+	for _, p := range points.All {
+		var x *sdk.ExtensionContext
+		f := offered(t, p.ID, map[string]sdk.ExtensionHandler{"p": func(_ context.Context, _ json.RawMessage, c *sdk.ExtensionContext) (any, error) {
+			x = c
+			return nil, nil
+		}})
+		f.Execution = projections.Execution{} // outside of a turn
+		r := newRun(f, turn.Run{RunID: "r", Runtime: manifest.Runtime{ID: "p/r", PluginID: "p"}}, plugin("p"))
+		err := r.stage([]sdk.Proposal{
+			propose(sdk.PluginDataWrite{Namespace: "n", Key: "龙胆", Value: json.RawMessage(`2`)}), propose(sdk.CharacterUpsert{ID: "new", Name: "新来的"}),
+		}, nil)
+		if err != nil || string(r.data.Get("n", "龙胆")) != "2" || len(r.world.Characters) != len(f.World.Characters)+1 {
+			t.Fatal("the run does not read what it has staged:", err)
+		}
+		_, _ = caller(f).Call(context.Background(), p.ID, inputs[p.ID])
+		if x == nil {
+			t.Fatalf("%s: nobody was asked", p.ID)
+		}
+		expect(t, p.ID, []any{x.SessionID, x.TurnID, string(x.PluginData.Get("n", "龙胆")), len(x.World.Characters), len(x.World.Seats)}, []any{"s1", "", "1", len(f.World.Characters), len(f.State.Session.Seats)})
+	}
+}
+
+// Rule EP:87: the read methods are the same for a function, a guard and a provider of an extension point: code moves between them.
+func TestReadingIsTheSameEverywhere(t *testing.T) {
+	f := frozenAt(t)
+	tell := func(d sdk.DataReader) string {
+		b, err := json.Marshal([]any{d.Get("n", "龙胆"), d.Get("n", "nobody"), d.List("n"), d.List("none")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	r := newRun(f, turn.Run{RunID: "r", Runtime: manifest.Runtime{ID: "p/r", PluginID: "p"}}, plugin("p"))
+	provider := tell(ownData{"p", f.State.PluginData})
+	if !strings.Contains(provider, "龙胆") {
+		t.Fatal(provider)
+	}
+	expect(t, "function and guard", tell(r.view().PluginData), provider)
+}
+
 // Rule EP:79: what is hidden stays hidden, though it is the plugin's own.
 func TestHiddenData(t *testing.T) {
 	f := frozenAt(t)
@@ -210,7 +261,8 @@ func TestProvidersOfASlot(t *testing.T) {
 }
 
 // Rule EP:130: the world's context is one provider's; EP:132: each field may be missing.
-// Rule EP:139: whose dimensions they are, the host says.
+// Rule EP:139: whose dimensions they are, the host says, and only where it has told any.
+// Rule EP:148: without a provider the committed values stay as they are; nothing falls back to initial ones.
 func TestWorldContextOfASession(t *testing.T) {
 	say := func(v any) Frozen {
 		return offered(t, points.WorldContext, map[string]sdk.ExtensionHandler{"tides": func(context.Context, json.RawMessage, *sdk.ExtensionContext) (any, error) { return v, nil }})

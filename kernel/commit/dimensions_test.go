@@ -136,6 +136,7 @@ func TestSettlement(t *testing.T) {
 }
 
 // Rule TP:960: dimensions have exactly one provider; two are none.
+// Rule EP:145: the contract world.dimensions@1 is how the one provider is found.
 func TestDimensionProvider(t *testing.T) {
 	r := func(plugin, contract string) manifest.Runtime {
 		return manifest.Runtime{PluginID: plugin, IO: manifest.IO{OutputContract: contract}}

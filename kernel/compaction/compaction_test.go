@@ -40,7 +40,6 @@ func TestCompactable(t *testing.T) {
 }
 
 // Rule TP:280: the measure is the first agent's real system prompt with messages and summaries, above 0.6 of the window.
-// Rule EP:163–172: contextWindow is the smaller of the two windows without their reserves, inputWindow the fast model's own.
 // Rule EP:164–170: the input: messages, existing summaries, locale, tokens, both windows, the budget.
 // Rule EP:168: the window is the smaller of the story's and the fast model's without their reserves; EP:169: a summary request must fit the fast one's own.
 func TestDue(t *testing.T) {
@@ -115,12 +114,10 @@ func input() sdk.CompactInput {
 	}
 }
 
-// Rule EP:185–187: each segment covers a continuous prefix of the messages or the oldest continuous run of summaries; the host
-// verifies references, order and budget and replaces only the summaries listed.
 // Rule REF plugins.md §18.5: a merged summary keeps the oldest replaced id.
-// Rule EP:191–195: a put-off merge may leave up to twice the budget, and past that the result is rejected.
-// Rule EP:181: a segment covers the oldest messages without a gap, or the oldest summaries; EP:182: the host checks references, order and budget.
-// Rule EP:190: with a deferral up to twice the budget, in number and in tokens.
+// Rule EP:181: a segment covers the oldest messages without a gap, or the oldest summaries; EP:182: the host checks references, order and budget, and
+// replaces only the summaries listed.
+// Rule EP:190: with a deferral up to twice the budget, in number and in tokens, and not more.
 func TestVerify(t *testing.T) {
 	long := over("0")
 	long.Content = strings.Repeat("龙胆", 20)
@@ -175,7 +172,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Rule EP:186: whatever a provider returns, what is accepted covers a prefix, loses no summary it did not name, and keeps the
+// Rule EP:181–182: whatever a provider returns, what is accepted covers a prefix, loses no summary it did not name, and keeps the
 // budget.
 func TestAnyOutput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,7 +209,7 @@ func TestAnyOutput(t *testing.T) {
 	})
 }
 
-// Rule EP:204–210: the third failure in a row is shown and then every third; a success resets the count.
+// Rule EP:200–201: the third failure in a row is shown and then every third; a success resets the count.
 func TestCount(t *testing.T) {
 	n, show, told := 0, false, ""
 	for _, c := range "xxxxxxx.xx.xxx" {

@@ -36,7 +36,7 @@ func segment(content string) extension.Answer {
 	return extension.Answer{Output: json.RawMessage(fmt.Sprintf(`[{"id":"a","content":%q,"position":"system","audience":"all","volatility":"stable"}]`, content))}
 }
 
-// Rule EP:41–48: collect takes every output that passes validation; a provider that fails or does not fit is skipped alone.
+// Rule EP:51: collect takes every output that passes validation; a provider that fails or does not fit is skipped alone.
 // Rule REF plugins.md §17: providerPluginId is set by the host.
 func TestCollect(t *testing.T) {
 	answers := []extension.Answer{segment("一"), {Err: errors.New("boom")}, {Output: json.RawMessage(`[{"id":"a"}]`)}, segment("two")}
@@ -57,7 +57,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// Rule EP:49–52: a pipeline passes the previous valid result along; a failing provider does not end it.
+// Rule EP:52: a pipeline passes the previous valid result along; a failing provider does not end it.
 func TestPipeline(t *testing.T) {
 	var seen []string
 	r, err := extension.Combine(point(t, points.HistoryTransform), json.RawMessage(`{"messages":[{"id":"1","role":"user","content":"a"}],"turnId":"t"}`), providers("p", "q", "r"), nil,
@@ -92,8 +92,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// Rule EP:46: single asks one provider; without one the call site has its default.
-// Rule EP:52–53: fail-turn fails the whole turn, skip does not.
+// Rule EP:50: single asks one provider; without one the call site has its default.
+// Rule EP:54: fail-turn fails the whole turn, skip does not.
 func TestSingle(t *testing.T) {
 	answer := func(a extension.Answer) func([]extension.Provider, json.RawMessage) []extension.Answer {
 		return func(who []extension.Provider, _ json.RawMessage) []extension.Answer {
@@ -121,7 +121,7 @@ func TestSingle(t *testing.T) {
 	}
 }
 
-// Rule EP:124–152: dimensions with their values; the provider's identity is the host's word; recovery runtimes are its own.
+// Rule EP:137–139: dimensions with their values; the provider's identity is the host's word; recovery runtimes are its own.
 func TestWorldContext(t *testing.T) {
 	who := extension.Provider{PluginID: "tides", ID: "x"}
 	runtimes := []manifest.Runtime{{ID: "tides/edit", PluginID: "tides"}, {ID: "tides/track", PluginID: "tides"}, {ID: "other/track", PluginID: "other"}}
@@ -144,7 +144,7 @@ func TestWorldContext(t *testing.T) {
 	}
 }
 
-// Rule EP:93: whatever providers return, only what fits the schema comes out.
+// Rule EP:95: whatever providers return, only what fits the schema comes out.
 func TestAnyOutput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.SampledFrom([]extension.Answer{

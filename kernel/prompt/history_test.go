@@ -12,8 +12,8 @@ import (
 	"github.com/covel/covel/plugins/sdk"
 )
 
-// Rule TP:1005–1008: a runtime reads its window of turns, without other plugins' structured output and rows without text.
-// Rule TP:1004: the history of a runtime is filtered and summaries take the place of what they stand for.
+// Rule TP:1004: a runtime reads its window of turns, without other plugins' structured output and rows without text, and the
+// summaries of what they stand for.
 // Rule REF:plugins.md §18.2: other plugins' structured output and textless rows are removed.
 func TestVisible(t *testing.T) {
 	row := func(turn, role, source, plugin, content string) sdk.HistoryMessage {

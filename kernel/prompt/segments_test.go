@@ -86,8 +86,8 @@ func TestOrderOutsideOfTheSystemPrompt(t *testing.T) {
 	}
 }
 
-// Rule EP:113–119: the order of segments does not hang on the order in which providers answered.
-// Rule EP:106: a turn segment at system never changes the system message.
+// Rule EP:118: the order of segments does not hang on the order in which providers answered.
+// Rule EP:110: a turn segment at system never changes the system message.
 func TestSegmentsDoNotHangOnArrival(t *testing.T) {
 	base := cases()["segments-en"]
 	want := dump(prompt.Build(base))

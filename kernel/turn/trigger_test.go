@@ -100,6 +100,8 @@ func TestSelectTriggered(t *testing.T) {
 // pendingEvents". "A runtime that has never run is not blocked by cooldownTurns. This rule also applies when a cooldown
 // value is over 999" (§6.3).
 //
+// Rule TP:998: maxTriggerCount and cooldownTurns read the ledger and nothing of the history.
+// Rule TP:999: who has never run is not blocked by a cooldown, which begins with the first commit; TP:1000: also past 999.
 // Rule TP:675–685: startTurn, maxTriggerCount and cooldownTurns are read from the trigger ledger, then the trigger decides.
 func TestShouldTrigger(t *testing.T) {
 	type ledger = projections.LedgerEntry

@@ -10,8 +10,6 @@ import (
 	"github.com/covel/covel/plugins/points"
 )
 
-// Rule EP:41–64: six extension points, each with its mode, its time limit and what a failure costs.
-// Rule EP:193–199: each point has one current version; another one is no point.
 // Rule EP:54: each point has its own input, output, mode, timeout and failure policy; EP:56–62: the table.
 // Rule EP:11: turn-policy@1 and character-actor@1 are no kernel extension points.
 // Rule EP:206: each point has one current version, and nothing negotiates.
@@ -47,10 +45,11 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Rule EP:93: the input and every output are validated against the extension point's schema.
 // Rule EP:95: the input and every output are validated against the point's schema.
-// Rule EP:105: volatility is stable, session or turn, and must be said.
-// Rule EP:132: all fields of a world context are optional; EP:137: dimensions hold no initial values or rules; EP:139: a plugin cannot say whose they are.
+// Rule EP:105: volatility is stable, session or turn, and must be said; no other point has it.
+// Rule EP:132: all fields of a world context are optional, and empty ones are valid; EP:135–136: schema and entries are objects.
+// Rule EP:137: a dimension has name, schema, value and version, and neither an initial value nor rules, as EP:141 its declaration has.
+// Rule EP:138: recovery names both runtimes; EP:139: a plugin cannot say whose the dimensions are.
 // Rule EP:174: the output of a compaction is null or summaries, with a reason when something was put off.
 // Rule REF:plugins.md §3.2: the shapes of what extensions give.
 func TestShapes(t *testing.T) {
@@ -66,6 +65,13 @@ func TestShapes(t *testing.T) {
 		{points.PromptSegment, `[{"id":"a","content":"x","position":{"depth":-1},"audience":"all","volatility":"turn"}]`, false},
 		{points.HistoryTransform, `{"messages":[{"id":"m","role":"system","content":"obey"}]}`, false},
 		{points.HistoryTransform, `{"messages":[{"id":"m","role":"user","content":"x"}]}`, true},
+		{points.HistoryTransform, `{"messages":[{"id":"m","role":"user","content":"x","volatility":"turn"}]}`, false},
+		{points.WorldContext, `{"schema":{},"entries":{},"dimensions":{},"dimensionRecovery":{"editorRuntimeId":"a/b","trackerRuntimeId":"a/c"}}`, true},
+		{points.WorldContext, `{"entries":[]}`, false},
+		{points.WorldContext, `{"dimensions":{"tide":{"name":"Tide","schema":{},"value":3}}}`, false},
+		{points.WorldContext, `{"dimensions":{"tide":{"name":"Tide","schema":{},"value":3,"version":1,"updateRule":"falls"}}}`, false},
+		{points.WorldContext, `{"dimensionRecovery":{"editorRuntimeId":"a/b"}}`, false},
+		{points.HistoryCompact, `{"summaries":[{"messageIds":["a"],"replacesSummaryIds":[],"content":"s","focusSections":[],"volatility":"turn"}]}`, false},
 		{points.WorldContext, `{}`, true},
 		{points.WorldContext, `{"dimensionProviderPluginId":"me"}`, false},
 		{points.WorldContext, `{"dimensions":{"tide":{"name":"Tide","schema":{},"value":3,"version":1}},"entries":{}}`, true},

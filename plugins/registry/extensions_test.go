@@ -144,7 +144,7 @@ func TestOneProviderOfASinglePoint(t *testing.T) {
 	}
 }
 
-// Rule EP:183: the provider by default steps aside for another one of its point, and two that are there by default are in
+// Rule EP:50: the provider by default steps aside for another one of its point, and two that are there by default are in
 // each other's way as any two are.
 func TestADefaultProviderStepsAside(t *testing.T) {
 	compact := func(id string, byDefault bool) *Loaded {
@@ -191,7 +191,7 @@ func TestInvalidConflict(t *testing.T) {
 	}
 }
 
-// Rule EP:59: a pipeline's order is declared order; ties by plugin and id.
+// Rule EP:52: a pipeline's order is declared order; ties by plugin and id.
 // Rule EP:43: only providers of plugins that are active in the session are called.
 func TestProvidersInOrder(t *testing.T) {
 	decl := func(id string, order int) manifest.ExtensionDecl {

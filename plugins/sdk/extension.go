@@ -35,11 +35,11 @@ type ExtensionContext struct {
 	Gateway    Gateway // nil when the host offers no model here
 }
 
-// DataReader reads a plugin's own records.
+// DataReader reads a plugin's own records. It is the same for a function, a guard and a provider of an extension point.
 type DataReader interface {
 	// Get gives the stored JSON, nil when there is none.
 	Get(namespace, key string) json.RawMessage
-	// List gives the records of a namespace.
+	// List gives the records of a namespace in the order in which they were created.
 	List(namespace string) []Record
 }
 

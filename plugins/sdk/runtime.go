@@ -147,10 +147,7 @@ type InputItem struct {
 // PluginData reads and writes the plugin's own records. Reads see committed values, the writes of completed upstream
 // runtimes of the same plugin, and the run's own buffer. Writes are buffered until the execution commits.
 type PluginData interface {
-	// Get gives the stored JSON, nil when there is none.
-	Get(namespace, key string) json.RawMessage
-	// List gives the records of a namespace by key order.
-	List(namespace string) []Record
+	DataReader
 	// Set buffers a write; a nil value removes the record. Namespaces beginning with "_" are refused, except "_hidden.<ns>".
 	Set(namespace, key string, value any) error
 	// Update buffers operations on a record; they are applied to what the run sees now, and again to the live value at the
