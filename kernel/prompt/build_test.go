@@ -174,6 +174,7 @@ func dump(messages []model.Message) string {
 // Rule TP:434–466: content that never changes stands first, the history next, what changes each turn after it, then the
 // player's line.
 // Rule REF plugins.md §18.1: the sections of the system prompt and the messages, in their order.
+// Rule REF:plugins.md §18.2: a story written earlier in this execution stands behind the player's line, with a note.
 // Rule EP:110–118: segments by volatility, order, provider and id; a turn segment at system stands after the history, a
 // system-role pre-history one after the last cache boundary; elsewhere volatility is ignored.
 // Rule REF plugins.md §18.4: cache marks after head, body, stable segments and lore, and a moving one on the history.
@@ -199,6 +200,7 @@ func TestGoldenPrompts(t *testing.T) {
 	}
 }
 
+// Rule REF:plugins.md §18.1: empty sections vanish; the list never ends on an assistant message.
 // Rule TP:454: the system prompt comes first and is the same every turn.
 func TestTheListEndsForTheModel(t *testing.T) {
 	for name, in := range cases() {

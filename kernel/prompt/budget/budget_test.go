@@ -234,6 +234,50 @@ func TestAnyConversation(t *testing.T) {
 	})
 }
 
+// Rule REF:plugins.md §18.4: long read-backs keep head and tail before a summary is touched, which is the last resort.
+func TestSummariesAreCutLast(t *testing.T) {
+	summary := []model.Message{{Role: model.User, Content: "<compacted_history>" + strings.Repeat("Then. ", 800) + "</compacted_history>", Part: model.SummaryPart}}
+	talk := request(summary, line, toolStep(1, strings.Repeat("data ", 1000)))
+	for window, want := range map[int]string{
+		4000: "system user:summary user assistant:call-1 tool",
+		2200: "system user:summary user assistant:call-1 tool:cut",
+		1400: "system user:summary-cut user assistant:call-1 tool:cut",
+	} {
+		got, _, report, err := budget.Apply(budget.Ledger{}, talk, limits(window))
+		if err != nil || shape(got) != want {
+			t.Errorf("window %d: %s %+v %v, want %s", window, shape(got), report, err, want)
+		}
+	}
+}
+
+// Rule REF:plugins.md §18.4: the budget counts messages, calls and results of tools, pictures, and the schemas of tools and answers.
+func TestWhatIsCounted(t *testing.T) {
+	base := request(line)
+	long := strings.Repeat("龙胆点灯。", 40)
+	schema := json.RawMessage(`{"description":"` + long + `"}`)
+	for name, add := range map[string]func(r *model.Request){
+		"a message": func(r *model.Request) {
+			r.Messages = append(r.Messages, model.Message{Role: model.User, Content: long})
+		},
+		"a call": func(r *model.Request) {
+			r.Messages = append(r.Messages, model.Message{Role: model.Assistant, ToolCalls: []model.ToolCall{{ID: "1", Name: "look", Arguments: long}}})
+		},
+		"a result": func(r *model.Request) { r.Messages = append(r.Messages, toolStep(1, long)...) },
+		"a picture": func(r *model.Request) {
+			r.Messages = append(r.Messages, model.Message{Role: model.User, Images: []model.Image{{Ref: "media/1"}}})
+		},
+		"a tool's words":     func(r *model.Request) { r.Tools = []model.Tool{{Name: "look", Description: long}} },
+		"a tool's schema":    func(r *model.Request) { r.Tools = []model.Tool{{Name: "look", Parameters: schema}} },
+		"the answer's shape": func(r *model.Request) { r.ResponseFormat = &model.ResponseFormat{Name: "story", Schema: schema} },
+	} {
+		r := request(line)
+		add(&r)
+		if more := budget.Estimate(r) - budget.Estimate(base); more < 200 {
+			t.Errorf("%s counts %d", name, more)
+		}
+	}
+}
+
 // Rule TP:577: the ledger is not saved: a resumed run decides anew, each time the same; what it sends may differ once from what
 // the run sent before, and from then on keeps its prefix.
 func TestAResumedRunDecidesAnew(t *testing.T) {

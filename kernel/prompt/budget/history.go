@@ -62,12 +62,12 @@ func (w *work) markGap() {
 // Least characters of a summary, or of a result of the newest step, that are kept when it is cut.
 const leastKept = 400
 
-// truncate cuts, for this request only, what is too long by itself: the summaries first, then the results of the newest tool
-// step. Their heads and tails stay.
+// truncate cuts, for this request only, what is too long by itself: the results of the newest tool step first, and the
+// summaries as the last resort. Their heads and tails stay.
 func (w *work) truncate() {
 	for _, cuttable := range []func(model.Message) bool{
-		func(m model.Message) bool { return m.Part == model.SummaryPart },
 		func(m model.Message) bool { return m.Role == model.ToolRole },
+		func(m model.Message) bool { return m.Part == model.SummaryPart },
 	} {
 		for i := 0; i < len(w.req.Messages) && !w.fits(); i++ {
 			m := w.req.Messages[i]
