@@ -375,10 +375,12 @@ func (s *step) jobsRecovered(in Recovered) {
 	}
 }
 
-// jobsUnderWay says whether a drain has to wait for a job: one whose execution goes on, or whose end can be written.
+// jobsUnderWay says whether a drain has to wait for a job: one whose execution goes on, or whose end can be written. While an
+// execution of another activation is open it cannot, and nobody knows for how long; the job is found orphaned then.
 func (s *step) jobsUnderWay() bool {
+	elsewhere := s.Hot.Session.Open != nil && s.OwnerAlive
 	for _, l := range s.Jobs {
-		if s.awake || l.Phase == job.Running && l.Ended == nil {
+		if s.awake && !elsewhere || l.Phase == job.Running && l.Ended == nil {
 			return true
 		}
 	}

@@ -379,6 +379,34 @@ func TestADrainAndItsJobs(t *testing.T) {
 	s.check()
 }
 
+// Rule TP:390: a drain waits for no end that cannot be written: one behind the open execution of an activation that lives
+// elsewhere is left to be found.
+func TestADrainBehindAnotherActivation(t *testing.T) {
+	s := playing(t, extract(false))
+	s.say("l1", "我去码头。")
+	job := *remembered(s.working[0])
+	ev, err := events.Encode(events.NewID(StreamOf("s1"), "elsewhere", len(s.log), 0), &eventsv1.Metadata{AppendEnd: uint64(len(s.log) + 1)}, &eventsv1.ExecutionStarted{
+		ExecutionId: "elsewhere", Origin: originPlayer, Phase: projections.PhasePlaying, LogicalTurn: 9, LogicalTurnId: "elsewhere", Node: "n2", Activation: "a2",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(events.Version(len(s.log)), []events.Event{ev})
+	s.feed(Foreign{})
+	s.inbox = nil
+	s.feed(Recovered{State: s.fold(), OwnerAlive: true})
+	s.feed(job)
+	s.run()
+	if j := s.only(t); s.state.Phase != Idle || j.Status != projections.JobRunning {
+		t.Fatalf("phase %s: %+v", s.state.Phase, j)
+	}
+	s.feed(Drain{})
+	s.run()
+	if s.state.Phase != Stopped {
+		t.Errorf("phase %s", s.state.Phase)
+	}
+}
+
 // Rule TP:241: a result is dropped when the session was paused or ended meanwhile.
 func TestAResultOfAPausedOrEndedSessionIsDropped(t *testing.T) {
 	for _, kind := range []ChangeKind{Pause, End} {
