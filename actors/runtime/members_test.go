@@ -181,6 +181,7 @@ func remembered(t *testing.T) projections.State {
 
 // Rule REF:plugins.md §11: every member of ctx works in a function runtime, and in a guard, which has no tools and no agents.
 // Rule TL:1630: a guard gets the same context as a handler. Rule EP:87: what reads the plugin's data has one shape.
+// Rule TP:543: a handler writes the data of its own plugin; it gets no store that it could write otherwise.
 func TestMembersOfContext(t *testing.T) {
 	for _, where := range []string{"handler", "guard"} {
 		t.Run(where, func(t *testing.T) {

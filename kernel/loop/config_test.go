@@ -93,3 +93,33 @@ func TestToolChoice(t *testing.T) {
 		})
 	}
 }
+
+// Rule REF plugins.md §9.1: the private schema is the response format, unless a required completing tool gives the output.
+// Rule REF plugins.md §9.1: a completing tool's result is the output where there is a schema, tool-use and afterTools, and no story.
+func TestResponseFormat(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object"}`)
+	save := manifest.Agent{Require: RequireToolUse, AfterTools: []string{"save"}}
+	for name, c := range map[string]struct {
+		rt       manifest.Runtime
+		format   string
+		fromTool bool
+	}{
+		"no schema":                {manifest.Runtime{}, "", false},
+		"a schema":                 {manifest.Runtime{IO: manifest.IO{OutputSchema: schema}}, "output", false},
+		"a completing tool":        {manifest.Runtime{IO: manifest.IO{OutputSchema: schema}, Agent: save}, "", true},
+		"tool-use without a list":  {manifest.Runtime{IO: manifest.IO{OutputSchema: schema}, Agent: manifest.Agent{Require: RequireToolUse}}, "output", false},
+		"a list without tool-use":  {manifest.Runtime{IO: manifest.IO{OutputSchema: schema}, Agent: manifest.Agent{AfterTools: []string{"save"}}}, "output", false},
+		"a story":                  {manifest.Runtime{IO: manifest.IO{Visibility: manifest.VisibilityStory, OutputSchema: schema}}, "story", false},
+		"a story with such a tool": {manifest.Runtime{IO: manifest.IO{Visibility: manifest.VisibilityStory, OutputSchema: schema}, Agent: save}, "story", false},
+	} {
+		config := NewConfig(c.rt, nil, "en")
+		_, effects := Step(State{}, Begin{Config: config, Messages: []model.Message{{Role: model.User, Content: "嗯"}}})
+		got := ""
+		if f := effects[len(effects)-1].(CallModel).Request.ResponseFormat; f != nil {
+			got = f.Name
+		}
+		if got != c.format || config.outputFromTool() != c.fromTool {
+			t.Errorf("%s: format %q, output from the tool %v", name, got, config.outputFromTool())
+		}
+	}
+}

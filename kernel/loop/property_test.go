@@ -15,6 +15,7 @@ import (
 
 // Rule TP:567: a step is told when it starts, after its hooks.
 // Rule TP:571: a step's completion is sent exactly once for each step that started, on every exit.
+// Rule TP:531: the loop converges on its contract, its budget or a cancellation, whatever model and tools do.
 // Rule BL-16: whatever a model does, a run ends within its budget of calls.
 // The loop against a model and tools that do anything: it always ends within its budget, and what it promised holds at
 // every step.

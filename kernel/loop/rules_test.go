@@ -30,13 +30,16 @@ func plays(t *testing.T, files ...string) {
 // Rule REF plugins.md §9.3: one corrective message, whose request forces a tool call; then failure.
 func TestRequireToolUse(t *testing.T) { plays(t, "require_tool_use") }
 
+// Rule TP:528: the structured result of a tool, not what the model read of it, is the output.
 // Rule TP:537: a named final tool ends the loop when it succeeds and no error of its batch is unresolved.
 func TestCompleteAfterTools(t *testing.T) { plays(t, "completing_tool", "story_completing_tool") }
 
-// Rule TP:538: requireExplicitCompletion needs a completing tool or runtime-done, with no failed call left unresolved.
+// Rule TP:538: requireExplicitCompletion needs a real write or runtime-done; a look is no write.
+// Rule REF plugins.md §9.3: a completing tool counts too, and no failed call may be left that no success of its name resolved.
 func TestRequireExplicit(t *testing.T) { plays(t, "require_explicit") }
 
-// Rule TP:540: text alone, or a tool call written as JSON text, is no write; an error result never becomes a success (TP:541).
+// Rule TP:540: text alone, or a tool call written as JSON text, is no write.
+// Rule TP:541: an error result never becomes a structured success.
 func TestTextIsNoWrite(t *testing.T) { plays(t, "require_tool_use", "structured_output") }
 
 // Rule TP:545: a review happens before tools run; a rejected draft's calls are answered without being executed.
@@ -44,6 +47,7 @@ func TestTextIsNoWrite(t *testing.T) { plays(t, "require_tool_use", "structured_
 // Rule TP:549: a rejected draft is withdrawn with a reset, and the rewritten one is shown.
 func TestReview(t *testing.T) { plays(t, "review") }
 
+// Rule TP:561: a repair skips PreStep and passes through PreLLMCall and PostLLMResponse.
 // Rule TP:561: one output repair with the tools off replaces the whole answer; what still does not fit is invalid-output.
 func TestOutputRepair(t *testing.T) {
 	plays(t, "structured_output", "story_empty", "story_broken_json", "story_mismatch")
@@ -69,6 +73,7 @@ func TestBatches(t *testing.T) { plays(t, "batches", "deferred_tools", "duplicat
 // Rule TL:95: a skipped call is answered and counts as neither executed nor failed; a refused one counts as executed only.
 func TestSkippedCalls(t *testing.T) { plays(t, "terminate", "interruptions", "suspension") }
 
+// Rule TP:529: the model reads the results and decides itself whether to call again.
 // Rule TP:570: a completing tool, runtime-done, a hook's terminate, or a reply without calls ends the loop.
 func TestEndsOfALoop(t *testing.T) {
 	plays(t, "completing_tool", "runtime_done", "terminate", "story_plain", "story_segments")
@@ -113,7 +118,8 @@ func TestRepeatedCalls(t *testing.T) {
 	plays(t, "tool_loop_broken", "tool_loop_story", "tool_loop_system", "deferred_tools")
 }
 
-// Rule REF plugins.md §9.4: an answer cut off at the output limit is tried once more, briefly; a story's text is kept.
+// Rule REF plugins.md §9.4: an answer cut off at the output limit is tried once more for each request, briefly, then it fails.
+// Rule REF plugins.md §9.4: the text of a story that is cut off without tool calls is kept and marked as cut off.
 func TestTruncation(t *testing.T) { plays(t, "story_truncated", "system_truncated") }
 
 // Rule REF plugins.md §9.4: what may pass is tried again within the retries and the time left; permanent errors are not.

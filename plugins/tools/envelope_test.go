@@ -35,6 +35,9 @@ func TestModelFacingJSON(t *testing.T) {
 	}
 }
 
+// Rule TP:525–527: a tool gives its content and perhaps a view for the model; the model reads one object of summary, data and
+// staged.
+//
 // seed: tools.txt, "Unified result format and error codes".
 func TestEnvelope(t *testing.T) {
 	write := []sdk.Proposal{{Type: "plugin.data"}, {Type: "character.upsert"}, {Type: "plugin.data"}}

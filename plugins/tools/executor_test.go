@@ -256,6 +256,7 @@ func (d fakeData) List(namespace string) (out []sdk.Record) {
 	return out
 }
 
+// Rule TP:521–523: the tool's own logic runs with its view; what it sets comes out as proposals and writes nothing itself.
 func TestACallSeesItsOwnWritesAndStagesThem(t *testing.T) {
 	made := tool(t, sdk.Tool{}, func(_ context.Context, _ echoArgs, rt *sdk.Runtime) (sdk.ToolResult, error) {
 		d := rt.PluginData
