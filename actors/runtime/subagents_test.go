@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,17 +124,18 @@ func TestASuspensionDrainsItsSubagents(t *testing.T) {
 		time.Sleep(time.Second)
 		return sdk.Result{Outcome: sdk.Suspended, Reason: "你信吗？"}, nil
 	})
-	ended := false
+	var ended atomic.Bool
 	playIn(t, func(r *rig) { withScout(scoutRuntime)(r); setup(r) }, rt, nil,
 		func(ctx context.Context, _ int, _ model.Request, _ func(model.Delta)) (model.Reply, error) {
 			reply, err := silent(ctx)
-			ended = true
+			ended.Store(true)
 			return reply, err
 		},
 		func(r *rig) {
 			res, _ := r.ended()
-			if res.Status != turn.Suspended || !ended || len(res.Subagents) != 1 || res.Subagents[0].StopReason != "cancelled-by-parent" {
-				t.Errorf("its model has ended: %t, %+v", ended, res)
+			synctest.Wait() // its call was cancelled, and returns beside it
+			if res.Status != turn.Suspended || !ended.Load() || len(res.Subagents) != 1 || res.Subagents[0].StopReason != "cancelled-by-parent" {
+				t.Errorf("its model has ended: %t, %+v", ended.Load(), res)
 			}
 		})
 }
