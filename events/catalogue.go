@@ -60,6 +60,7 @@ var Catalogue = []Entry{
 	entry("SeatChanged", func() *eventsv1.SeatChanged { return new(eventsv1.SeatChanged) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
 	entry("SeatRemoved", func() *eventsv1.SeatRemoved { return new(eventsv1.SeatRemoved) }, ScopeSession, AtOnce, ViewAll, []string{"seats.changed", "gathering.changed"}, []string{"session"}),
 	entry("SeatKeysChanged", func() *eventsv1.SeatKeysChanged { return new(eventsv1.SeatKeysChanged) }, ScopeSession, AtOnce, ViewOperator, nil, []string{"session"}),
+	entry("PluginSelectionChanged", func() *eventsv1.PluginSelectionChanged { return new(eventsv1.PluginSelectionChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed"}, []string{"session", "sessions"}),
 	entry("SettingsChanged", func() *eventsv1.SettingsChanged { return new(eventsv1.SettingsChanged) }, ScopeSession, AtOnce, ViewAll, []string{"session.changed", "gathering.changed"}, []string{"session"}),
 
 	entry("ActionsSubmitted", func() *eventsv1.ActionsSubmitted { return new(eventsv1.ActionsSubmitted) }, ScopeSession, AtOnce, ViewAll, []string{"actions.accepted", "interaction.submitted", "gathering.changed"}, []string{"session", "history", "interactions", "messages"}),

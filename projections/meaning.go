@@ -22,6 +22,10 @@ func understand(msg proto.Message) error {
 		if m.Seat == nil {
 			return errors.Wrap(ErrNoMeaning, "seat is missing")
 		}
+	case *eventsv1.PluginSelectionChanged:
+		if m.Selection == nil {
+			return errors.Wrap(ErrNoMeaning, "selection is missing")
+		}
 	case *eventsv1.SettingsChanged:
 		if m.Settings == nil {
 			return errors.Wrap(ErrNoMeaning, "settings are missing")

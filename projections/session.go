@@ -33,7 +33,8 @@ type Session struct {
 	WorldDigest          string          `json:"worldDigest"`
 	WorldName            string          `json:"worldName"`
 	Locale               string          `json:"locale"`
-	Plugins              []PluginRef     `json:"plugins"`
+	Plugins              []PluginRef     `json:"plugins"`   // that take part, by id
+	Selection            PluginSelection `json:"selection"` // what was chosen of them
 	Status               string          `json:"status"`
 	Phase                string          `json:"phase"`
 	CompletedPlayerTurns uint32          `json:"completedPlayerTurns"`
@@ -61,6 +62,12 @@ type PluginRef struct {
 	ID      string `json:"id"`
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
+}
+
+// PluginSelection is what was chosen of the plugins of a session, explicitly: which ones take part follows from it.
+type PluginSelection struct {
+	Requested []string `json:"requested"` // in the order in which they were asked for
+	Excluded  []string `json:"excluded"`
 }
 
 // Seat is a place at the table.
@@ -279,9 +286,7 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 			ID: m.SessionId, Incarnation: m.Incarnation, WorldID: m.WorldId, WorldDigest: m.WorldDigest, WorldName: m.WorldName,
 			Locale: m.Locale, Status: StatusActive, Phase: m.Phase, CreatedAt: r.RecordedAt,
 		}
-		for _, p := range m.Plugins {
-			s.Plugins = append(s.Plugins, PluginRef{p.Id, p.Version, p.Digest})
-		}
+		s.Plugins, s.Selection = pluginsOf(m.Plugins), selectionOf(m.Selection)
 		for _, seat := range m.Seats {
 			s.Seats = append(s.Seats, seatOf(seat))
 		}
@@ -313,6 +318,8 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 		s.SeatKeys = putBy(s.SeatKeys, SeatKeys{m.SeatId, hex.EncodeToString(m.InviteHash), hex.EncodeToString(m.TokenHash)}, func(x SeatKeys) string { return x.SeatID })
 	case *eventsv1.InterjectionMerged:
 		s = s.rememberRequest(r, m.Request)
+	case *eventsv1.PluginSelectionChanged:
+		s.Plugins, s.Selection = pluginsOf(m.Plugins), selectionOf(m.Selection)
 	case *eventsv1.SettingsChanged:
 		s.Settings = settingsOf(m.Settings)
 	case *eventsv1.AdvanceStopped:
@@ -378,6 +385,17 @@ func (s Session) apply(r events.Recorded, msg proto.Message) Session {
 	}
 	s.UpdatedAt = r.RecordedAt
 	return s
+}
+
+func pluginsOf(refs []*eventsv1.PluginRef) (out []PluginRef) {
+	for _, p := range refs {
+		out = append(out, PluginRef{p.Id, p.Version, p.Digest})
+	}
+	return out
+}
+
+func selectionOf(m *eventsv1.PluginSelection) PluginSelection {
+	return PluginSelection{m.GetRequested(), m.GetExcluded()}
 }
 
 func (s Session) ended(execution string, end EndedExecution) Session {

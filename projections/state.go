@@ -15,7 +15,7 @@ import (
 
 // Fingerprint names the meaning of the folds. Change it whenever a fold gives another state for the same events: stored
 // snapshots and read models made by an older meaning are then thrown away and built anew.
-const Fingerprint = "covel-fold-12"
+const Fingerprint = "covel-fold-13"
 
 // State is the hot state of one session: an immutable value with shared structure. The zero value is a stream without
 // events.

@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,18 +40,26 @@ func ValidSessionID(id string) bool { return sessionIDs.MatchString(id) }
 
 func sessionOf(stream string) (string, bool) { return strings.CutPrefix(stream, "session-") }
 
-// Create makes a session of a world: one append, all or nothing. The id must be valid and unused.
-func (n *Node) Create(ctx context.Context, id string, pack worlds.View) (projections.State, error) {
-	selected, err := n.selectPlugins(pack)
-	if err != nil {
-		return projections.State{}, err
+// Create makes a session of a world: one append, all or nothing. The id must be valid and unused. A *kernel.Refusal says
+// that the choice of plugins cannot be.
+func (n *Node) Create(ctx context.Context, id string, pack worlds.View, choice Choice) (projections.State, error) {
+	selection := projections.PluginSelection(choice)
+	if choice.Requested == nil {
+		selection.Requested = pack.PluginPolicy.Requested
+	}
+	chosen := n.choose(selection, pack.PluginPolicy.Requires)
+	if refusal := chosen.Check(choice.Requested...); refusal != nil {
+		return projections.State{}, refusal
+	}
+	for _, plugin := range slices.Sorted(maps.Keys(chosen.Rejected)) {
+		n.Log.Info("a plugin does not take part in a new session", "session", id, "plugin", plugin, "reason", chosen.Rejected[plugin])
 	}
 	ref, err := n.packs.put(ctx, pack)
 	if err != nil {
 		return projections.State{}, err
 	}
 	evs, err := kernel.Create(kernel.Creation{
-		SessionID: id, Incarnation: n.NewID(), Pack: pack, PackDigest: ref, Plugins: selected.refs, Runtimes: selected.runtimes,
+		SessionID: id, Incarnation: n.NewID(), Pack: pack, PackDigest: ref, Plugins: chosen.Plugins, Selection: selection, Runtimes: runtimesOf(n.Plugins(), chosen.Plugins),
 	})
 	if err != nil {
 		return projections.State{}, errors.Wrapf(err, "create session %s", id)

@@ -69,40 +69,17 @@ func (n *Node) World(ctx context.Context, s projections.Session) (worlds.View, e
 	return n.packs.get(ctx, s.WorldDigest)
 }
 
-type selection struct {
-	refs     []projections.PluginRef
-	runtimes []manifest.Runtime
-}
-
-// selectPlugins decides which plugins a new session has.
-func (n *Node) selectPlugins(pack worlds.View) (selection, error) {
-	gen := n.Plugins()
-	chosen, err := gen.Select(pack.PluginPolicy.Requested, nil, registry.Policy{Requires: pack.PluginPolicy.Requires})
-	if err != nil {
-		return selection{}, err
-	}
-	var out selection
-	for _, id := range chosen.Active {
-		m := gen.Plugins[id].Manifest
-		out.refs = append(out.refs, projections.PluginRef{ID: id, Version: m.Version, Digest: m.Digest})
-	}
-	out.runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
-	return out, nil
-}
-
 // installed tells what the session's plugins bring with them now.
 func (n *Node) installed(view projections.State) *kernel.Installed {
 	gen := n.Plugins()
 	out := &kernel.Installed{Versions: map[string]string{}, Digests: map[string]string{}, Contracts: map[string]json.RawMessage{}}
-	var chosen registry.Selection
 	for _, p := range view.Session.Plugins {
 		if loaded, ok := gen.Plugins[p.ID]; ok {
-			chosen.Active = append(chosen.Active, p.ID)
 			out.Versions[p.ID], out.Digests[p.ID] = loaded.Manifest.Version, loaded.Manifest.Digest
 			maps.Copy(out.Contracts, loaded.Manifest.Contracts)
 		}
 	}
-	out.Runtimes = gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen))
+	out.Runtimes = runtimesOf(gen, view.Session.Plugins)
 	return out
 }
 
@@ -149,7 +126,7 @@ func (n *Node) freeze(ctx context.Context, start kernel.StartTurn) (runtime.Froz
 	paused := func(plugin string) bool { return slices.Contains(start.Paused, plugin) }
 	f.Paused = start.Paused
 	f.Hooks = n.hooks(gen, slices.DeleteFunc(slices.Clone(chosen.Active), paused), start.View.Session, pack, start.Execution.LogicalTurn)
-	f.Active = slices.DeleteFunc(gen.ResolveRuntimeProviders(gen.ActiveRuntimes(chosen)), func(r manifest.Runtime) bool { return paused(r.PluginID) })
+	f.Active = slices.DeleteFunc(runtimesOf(gen, start.View.Session.Plugins), func(r manifest.Runtime) bool { return paused(r.PluginID) })
 	f.Account, f.Policy = n.account(start), turn.BindPolicy(f.Active, start.View.Session.Settings.Orchestration.Policy)
 	if x, ok := start.View.Suspensions.Find(start.Execution.SuspensionID); ok {
 		f.Policy = x.Frozen.Policy

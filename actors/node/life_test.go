@@ -278,7 +278,7 @@ func TestStoreFaultAtEveryAppend(t *testing.T) {
 		n := nodetest.Start(t, nodetest.Options{Store: store, Model: free()})
 		var p *nodetest.Player
 		for {
-			if _, err := n.Node.Create(context.Background(), "s1", nodetest.World(t, "zh-CN")); err == nil || errors.Is(err, node.ErrExists) {
+			if _, err := n.Node.Create(context.Background(), "s1", nodetest.World(t, "zh-CN"), node.Choice{}); err == nil || errors.Is(err, node.ErrExists) {
 				p = n.Join("s1")
 				break
 			}

@@ -213,6 +213,7 @@ func (n *Node) locate(ctx context.Context, sessionID string) (*actor.PID, error)
 		CancelMsg: func(reason string) any { return turn.Cancel{Reason: reason} },
 		SayMsg:    func(line kernelturn.Interjection) any { return turn.Say{Interjection: line} },
 		Kinds:     n.actionKinds,
+		Choose:    n.choose,
 		Job: func(e kernel.StartJob) *actor.Props {
 			return jobs.Props(turn.Deps{Run: n.run, Log: n.Log}, n.freezeJob, e)
 		},

@@ -129,7 +129,7 @@ type Player struct {
 // Create makes a session of the bundled world and follows it.
 func (n *Node) Create(id, locale string) *Player {
 	n.t.Helper()
-	if _, err := n.Node.Create(n.ctx(), id, World(n.t, locale)); err != nil {
+	if _, err := n.Node.Create(n.ctx(), id, World(n.t, locale), node.Choice{}); err != nil {
 		n.t.Fatalf("create: %v", err)
 	}
 	return n.Join(id)

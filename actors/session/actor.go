@@ -44,6 +44,8 @@ type Deps struct {
 	Turn      func(kernel.StartTurn) *actor.Props
 	CancelMsg func(reason string) any // what cancels a turn actor, also a job's
 	SayMsg    func(line turn.Interjection) any
+	// Choose resolves a choice of plugins; nil: none are installed.
+	Choose kernel.Choose
 	// Kinds finds the action kinds that the plugins of a session declare; nil: there are none. It must not block.
 	Kinds func(view projections.State) kernel.Kinds
 	// Job gives the actor that runs a job; it tells its parent kernel.TurnEnded. Pool has the node's places for jobs; without
@@ -175,7 +177,7 @@ func (s *session) Receive(c actor.Context) {
 		c.Respond(Received{})
 		t := s.token(m.Reply)
 		s.command(c, t, kernel.ChangeStatus{Change: kernel.Change{
-			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, PluginID: m.PluginID, SeatID: m.SeatID, Run: m.Run, Seat: m.Seat, Settings: m.Settings, ID: s.NewID(), Token: t,
+			Kind: m.Kind, Runtime: m.Runtime, SuspensionID: m.SuspensionID, JobID: m.JobID, PluginID: m.PluginID, SeatID: m.SeatID, Run: m.Run, Seat: m.Seat, Settings: m.Settings, Plugins: m.Plugins, ID: s.NewID(), Token: t,
 		}})
 	case StopTurn:
 		c.Respond(Received{})
@@ -238,7 +240,7 @@ func (s *session) step(c actor.Context, in kernel.Input) {
 }
 
 func (s *session) env() kernel.Env {
-	env := kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL, AdvanceLimit: s.AdvanceLimit}
+	env := kernel.Env{FreshID: s.NewID(), Now: time.Now(), ModelReady: s.ModelReady, Digest: s.Digest, SuspensionTTL: s.SuspensionTTL, AdvanceLimit: s.AdvanceLimit, Choose: s.Choose}
 	if s.Kinds != nil {
 		env.Kinds = s.Kinds(s.state.Hot)
 	}

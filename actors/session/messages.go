@@ -23,6 +23,7 @@ type ChangeStatus struct {
 	Run          *kernel.ManualJob
 	Seat         *kernel.SeatChange
 	Settings     *kernel.SettingsChange
+	Plugins      *kernel.PluginChange
 	Reply        func(kernel.Answer)
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/covel/covel/actors/node"
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/memory"
 	kernel "github.com/covel/covel/kernel/session"
@@ -338,7 +339,7 @@ func live(t *testing.T, seed uint64, steps []step) (breaches []string, script st
 		st.world = worlds.View{Locale: "zh-CN", DefaultLocale: "zh-CN", Record: sdk.WorldRecord{ID: "swamp", Name: "云梦泽", Summary: "A swamp.", Locale: "zh-CN", Lore: "雾里有灯。"}}
 		st.world.PluginPolicy.Requested = []string{"teller", "seer", "memory", "painter"}
 		n := st.open(0)
-		if _, err := n.Create(context.Background(), sessionID, st.world); err != nil {
+		if _, err := n.Create(context.Background(), sessionID, st.world, node.Choice{}); err != nil {
 			t.Fatal(err)
 		}
 		st.watch(n)

@@ -115,6 +115,12 @@ func init() {
 		"withdraw": func(st *stage, cmd kernel.Command, _ string) {
 			st.answer(st.node().ChangeGathering(context.Background(), sessionID, kernel.WithdrawSubmission, cmd.SeatID))
 		},
+		"enable": func(st *stage, _ kernel.Command, rest string) {
+			st.answer(st.node().EnablePlugin(context.Background(), sessionID, rest))
+		},
+		"disable": func(st *stage, _ kernel.Command, rest string) {
+			st.answer(st.node().DisablePlugin(context.Background(), sessionID, rest))
+		},
 		"resume-plugin": func(st *stage, _ kernel.Command, rest string) {
 			st.answer(st.node().ResumePlugin(context.Background(), sessionID, rest))
 		},

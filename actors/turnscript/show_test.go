@@ -33,6 +33,7 @@ func init() {
 		"trace":       showTrace,
 		"questions":   showQuestions,
 		"paused":      showPaused,
+		"plugins":     showPlugins,
 	}
 }
 
@@ -170,6 +171,16 @@ func showPaused(st *stage, _ string) {
 	v, err := st.node().View(context.Background(), sessionID)
 	st.must(err)
 	st.story.note("paused: %s", orNothing(strings.Join(v.PausedPlugins, " ")))
+}
+
+// showPlugins: those that take part, and what was chosen.
+func showPlugins(st *stage, _ string) {
+	s := st.state().Session
+	var in []string
+	for _, p := range s.Plugins {
+		in = append(in, p.ID)
+	}
+	st.story.note("plugins: %s; requested: %s; excluded: %s", orNothing(strings.Join(in, " ")), orNothing(strings.Join(s.Selection.Requested, " ")), orNothing(strings.Join(s.Selection.Excluded, " ")))
 }
 
 func showQuestions(st *stage, _ string) {

@@ -100,7 +100,7 @@ func play(t *testing.T, s script, store events.Store) (story string, err error) 
 	st.world = worlds.View{Locale: "zh-CN", DefaultLocale: "zh-CN", Record: sdk.WorldRecord{ID: "swamp", Name: "云梦泽", Summary: "A swamp.", Locale: "zh-CN", Lore: "雾里有灯。"}}
 	st.plugins.Store(st.load(""))
 	st.open(st.name)
-	if _, err := st.node().Create(context.Background(), sessionID, st.world); err != nil {
+	if _, err := st.node().Create(context.Background(), sessionID, st.world, node.Choice{}); err != nil {
 		st.fail("create: %v", err)
 	}
 	st.settle()

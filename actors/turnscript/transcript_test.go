@@ -153,10 +153,11 @@ var dull = map[protoreflect.Name]bool{
 	"body_hash": true, "plugins": true, "node": true, "activation": true, "request_id": true, "message_id": true, "input_message_id": true,
 	"incarnation": true, "world_digest": true, "usage": true, "digest": true, "created_at": true, "logical_turn_id": true, "recording_hash": true,
 	"plugin_version": true, "plugin_digest": true, "continuation": true, "seats": true, "actions": true, "run_id": true, "advance_limit": true,
+	"selection": true,
 }
 
 // telling are fields of a dull name that do tell.
-var telling = map[protoreflect.FullName]bool{"covel.events.v1.JobQueued.activation": true}
+var telling = map[protoreflect.FullName]bool{"covel.events.v1.JobQueued.activation": true, "covel.events.v1.PluginSelectionChanged.selection": true}
 
 // fields writes the fields of a message that are set: name=value.
 func fields(m protoreflect.Message) string {

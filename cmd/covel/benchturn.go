@@ -218,7 +218,7 @@ func (p *benchPlayer) begin(ctx context.Context, a *app) error {
 		return errors.New("no world is installed")
 	}
 	pack, _ := a.worlds.Get(list[0].ID)
-	if _, err := p.node.Create(ctx, p.id, pack.In("en")); err != nil {
+	if _, err := p.node.Create(ctx, p.id, pack.In("en"), node.Choice{}); err != nil {
 		return err
 	}
 	v, err := p.node.Follow(ctx, p.id, p.sub)

@@ -121,6 +121,8 @@ func summary(msg proto.Message) string {
 		return m.SeatId
 	case *eventsv1.SeatKeysChanged:
 		return m.SeatId
+	case *eventsv1.PluginSelectionChanged:
+		return fmt.Sprintf("%d plugins, requested %v, excluded %v", len(m.Plugins), m.Selection.GetRequested(), m.Selection.GetExcluded())
 	case *eventsv1.SettingsChanged:
 		return fmt.Sprintf("gathering %s, at most %d rounds", quoted(m.Settings.GetGathering()), m.Settings.GetAdvanceLimit())
 	case *eventsv1.SubmissionGathered:

@@ -86,7 +86,7 @@ func (b *framer) add(r events.Recorded, typ string, payload any) {
 
 func (b *framer) event(r events.Recorded, msg proto.Message) {
 	switch m := msg.(type) {
-	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded:
+	case *eventsv1.SessionPaused, *eventsv1.SessionResumed, *eventsv1.SessionEnded, *eventsv1.PluginSelectionChanged:
 		b.session = true
 	case *eventsv1.SettingsChanged:
 		b.session, b.gathering = true, true

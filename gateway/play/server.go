@@ -104,6 +104,8 @@ func Handler(cfg Config) http.Handler {
 	mux.HandleFunc("POST /api/sessions/{id}/gathering/close", s.owner(s.closeGathering))
 	mux.HandleFunc("DELETE /api/sessions/{id}/gathering/{seat}", s.withdraw)
 	mux.HandleFunc("GET /api/sessions/{id}/trace", s.trace)
+	mux.HandleFunc("PUT /api/sessions/{id}/plugins/{plugin}", s.owner(s.enablePlugin))
+	mux.HandleFunc("DELETE /api/sessions/{id}/plugins/{plugin}", s.owner(s.disablePlugin))
 	mux.HandleFunc("POST /api/sessions/{id}/plugins/{plugin}/resume", s.player(s.resumePlugin))
 	mux.HandleFunc("GET /api/sessions/{id}/ws", s.socket)
 	mux.HandleFunc("GET /api/ui-specs", s.uiSpecs)
@@ -156,9 +158,11 @@ func worldDetail(v worlds.View) map[string]any {
 
 func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		WorldID string `json:"worldId"`
-		Locale  string `json:"locale"`
-		ID      string `json:"id"`
+		WorldID  string   `json:"worldId"`
+		Locale   string   `json:"locale"`
+		ID       string   `json:"id"`
+		Plugins  []string `json:"plugins"`
+		Excluded []string `json:"excludedPlugins"`
 	}
 	if !s.body(w, r, &body) {
 		return
@@ -176,7 +180,13 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusBadRequest, invalid("id", "a session id is 1 to 64 of a-z 0-9 -, beginning with a letter or digit"))
 		return
 	}
-	state, err := s.Node.Create(r.Context(), body.ID, p.In(body.Locale))
+	for field, list := range map[string][]string{"plugins": body.Plugins, "excludedPlugins": body.Excluded} {
+		if p := pluginIDs(field, list); p != nil {
+			s.fail(w, http.StatusBadRequest, p)
+			return
+		}
+	}
+	state, err := s.Node.Create(r.Context(), body.ID, p.In(body.Locale), node.Choice{Requested: body.Plugins, Excluded: body.Excluded})
 	if err != nil {
 		s.error(w, err)
 		return
@@ -401,12 +411,12 @@ func (s *server) problem(err error) *Problem {
 
 func statusOf(code string) int {
 	switch code {
-	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "suspension_not_found", "runtime_job_not_found", "plugin_not_active",
+	case "session_not_found", "world_not_found", "not_found", "setup_runtime_not_found", "suspension_not_found", "runtime_job_not_found", "plugin_not_active", "plugin_not_found",
 		"turn_not_found", "message_not_found", "submission_not_found", "seat_not_found", "invite_not_found", "runtime_not_active", "retry_turn_not_found":
 		return http.StatusNotFound
 	case "session_already_exists", "session_not_active", "session_ended", "already_started", "nothing_to_retry", "conflict",
 		"request_id_conflict", "runtime_job_not_cancellable", "runtime_job_not_retryable", "no_running_turn", "interaction_already_submitted", "setup_not_blocked", "interaction_required",
-		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered", "plugin_paused", "plugin_not_paused",
+		"suspension_closed", "suspension_claimed", "suspension_out_of_date", "nothing_gathered", "plugin_paused", "plugin_not_paused", "plugin_rejected",
 		"too_many_seats", "seat_not_open", "seat_primary", "retry_source_superseded", "retry_source_not_committed", "runtime_not_failed",
 		kernel.CodeTooLate, kernel.CodeUnheard,
 		"nothing_to_undo", "already_there", "too_far_back", "session_in_setup", "message_not_revisable", "lorebook_full":

@@ -39,8 +39,14 @@ type Session struct {
 	Locale               string           `json:"locale"`
 	ActivePlugins        []string         `json:"activePlugins"`
 	Settings             Settings         `json:"settings"`
+	Metadata             SessionMetadata  `json:"metadata"`
 	CreatedAt            time.Time        `json:"createdAt"`
 	UpdatedAt            time.Time        `json:"updatedAt"`
+}
+
+// SessionMetadata is what was chosen for a session, beside what it came to.
+type SessionMetadata struct {
+	PluginSelection projections.PluginSelection `json:"pluginSelection"`
 }
 
 // Setup is the mirror of one setup runtime.
@@ -175,6 +181,7 @@ func sessionOf(s projections.Session) Session {
 		CompletedPlayerTurns: s.CompletedPlayerTurns, SetupRuntimes: map[string]Setup{}, Locale: s.Locale, ActivePlugins: []string{}, Settings: settingsOf(s.Settings),
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
+	out.Metadata.PluginSelection = projections.PluginSelection{Requested: nonNil(s.Selection.Requested), Excluded: nonNil(s.Selection.Excluded)}
 	for _, p := range s.Plugins {
 		out.ActivePlugins = append(out.ActivePlugins, p.ID)
 	}

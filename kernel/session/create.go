@@ -18,7 +18,8 @@ type Creation struct {
 	Pack        worlds.View
 	PackDigest  string // under which the pack is stored
 	Plugins     []projections.PluginRef
-	Runtimes    []manifest.Runtime // of the active plugins
+	Selection   projections.PluginSelection // by which they were chosen
+	Runtimes    []manifest.Runtime          // of the active plugins
 }
 
 // Create gives the first append of a session's stream: the session, its set-up, and the world's characters and lore. It
@@ -27,12 +28,12 @@ func Create(c Creation) ([]events.Event, error) {
 	created := &eventsv1.SessionCreated{
 		SessionId: c.SessionID, Incarnation: c.Incarnation, WorldId: c.Pack.Record.ID, WorldDigest: c.PackDigest,
 		WorldName: c.Pack.Record.Name, Locale: c.Pack.Record.Locale, Phase: projections.PhasePlaying,
-		Seats: []*eventsv1.Seat{{Id: "seat-1", Role: "player", Control: "human", Primary: true}},
+		Seats:   []*eventsv1.Seat{{Id: "seat-1", Role: "player", Control: "human", Primary: true}},
+		Plugins: pluginRefs(c.Plugins), Selection: selectionEvent(c.Selection),
 	}
 	versions := map[string]string{}
 	for _, p := range c.Plugins {
 		versions[p.ID] = p.Version
-		created.Plugins = append(created.Plugins, &eventsv1.PluginRef{Id: p.ID, Version: p.Version, Digest: p.Digest})
 	}
 	for _, r := range c.Runtimes {
 		if r.Schedule.Stage == manifest.Setup && r.Schedule.Trigger == manifest.TriggerAuto && !r.Schedule.SubagentOnly {

@@ -22,12 +22,10 @@ func (s *step) started(id, origin, requestID string) *eventsv1.ExecutionStarted 
 	ev := &eventsv1.ExecutionStarted{
 		ExecutionId: id, Origin: origin, LogicalTurn: s.Hot.Session.NextLogicalTurn(), LogicalTurnId: id,
 		RequestId: requestID, Node: s.Self.Node, Activation: s.Self.Activation, Phase: s.Hot.Session.Phase,
+		Plugins: pluginRefs(s.Hot.Session.Plugins),
 	}
 	if origin != commit.OriginBackground { // a job is no execution that waits
 		ev.Settle, s.barrier = s.barrier.report(), nil
-	}
-	for _, p := range s.Hot.Session.Plugins {
-		ev.Plugins = append(ev.Plugins, &eventsv1.PluginRef{Id: p.ID, Version: p.Version, Digest: p.Digest})
 	}
 	return ev
 }
@@ -102,7 +100,7 @@ func (s *step) startChange() {
 		s.resumePlugin(c)
 		return
 	}
-	if c.Kind == ChangeSeat || c.Kind == ChangeSettings {
+	if c.Kind == ChangeSeat || c.Kind == ChangeSettings || c.Kind == ChangePlugins {
 		s.atTable(c)
 		return
 	}
@@ -167,18 +165,18 @@ func (s *step) startChange() {
 	s.InFlight.Change = &c
 }
 
-// atTable appends a change of the seats or the settings. Like every change of the session itself it waits for no turn.
+// atTable appends a change of the seats, the settings or the plugins. Like every change of the session itself it waits for no turn.
 func (s *step) atTable(c Change) {
 	var msgs []proto.Message
 	var refusal *Refusal
-	if s.Hot.Session.Status == projections.StatusEnded {
+	switch {
+	case s.Hot.Session.Status == projections.StatusEnded:
 		refusal = notActive(projections.StatusEnded)
-	} else if c.Kind == ChangeSettings {
-		var msg proto.Message
-		if msg, refusal = decideSettings(s.Hot.Session.Settings, *c.Settings); msg != nil {
-			msgs = append(msgs, msg)
-		}
-	} else {
+	case c.Kind == ChangeSettings:
+		msgs, refusal = decideSettings(s.Hot.Session.Settings, *c.Settings)
+	case c.Kind == ChangePlugins:
+		msgs, refusal = decidePlugins(s.Hot.Session, *c.Plugins, s.env)
+	default:
 		msgs, c.SeatID, refusal = decideSeat(s.Hot, *c.Seat)
 	}
 	switch {

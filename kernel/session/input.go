@@ -20,6 +20,8 @@ type Env struct {
 	ModelReady func(slot string) bool
 	// Digest is of the code of a plugin that is installed now, "" when it is not; nil: nobody knows.
 	Digest func(pluginID string) string
+	// Choose tells what a choice of plugins comes to with those that are installed now; nil: none are.
+	Choose Choose
 	// Kinds finds the action kinds that the session's plugins declare now.
 	Kinds Kinds
 }

@@ -40,9 +40,9 @@ type SettingsChange struct {
 	Policy          *string           // plugin that is asked for turn-policy@1; "" takes the one there is
 }
 
-// decideSettings gives the settings as they are after a change, nil when they are so already; every problem is named at
+// decideSettings gives the settings as they are after a change, nothing when they are so already; every problem is named at
 // once.
-func decideSettings(now projections.Settings, c SettingsChange) (proto.Message, *Refusal) {
+func decideSettings(now projections.Settings, c SettingsChange) ([]proto.Message, *Refusal) {
 	next := now
 	var issues []Issue
 	bad := func(field, format string, args ...any) {
@@ -99,7 +99,7 @@ func decideSettings(now projections.Settings, c SettingsChange) (proto.Message, 
 	for _, o := range next.ModelOverrides {
 		ev.ModelOverrides = append(ev.ModelOverrides, &eventsv1.ModelOverride{RuntimeId: o.RuntimeID, Model: o.Model})
 	}
-	return &eventsv1.SettingsChanged{Settings: ev}, nil
+	return []proto.Message{&eventsv1.SettingsChanged{Settings: ev}}, nil
 }
 
 func set[T any](to *T, given *T) {

@@ -151,6 +151,7 @@ type Change struct {
 	SeatID               string
 	Seat                 *SeatChange
 	Settings             *SettingsChange
+	Plugins              *PluginChange
 	ID                   string // fresh; names the append
 	Token                uint64
 }
@@ -177,6 +178,7 @@ const (
 
 	ChangeSeat     ChangeKind = "seat"
 	ChangeSettings ChangeKind = "settings"
+	ChangePlugins  ChangeKind = "plugins"
 
 	AbandonSuspension ChangeKind = "suspension-abandon" // the player gives a question up
 	voidSuspension    ChangeKind = "suspension-void"    // it turned out to be out of date

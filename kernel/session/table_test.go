@@ -150,6 +150,10 @@ func inputs() map[string]func(s *sim) Input {
 			on := projections.GatheringOn
 			return ChangeStatus{Change{Kind: ChangeSettings, ID: "c", Token: s.token, Settings: &SettingsChange{Gathering: &on}}}
 		},
+		"a plugin": func(s *sim) Input {
+			s.token++
+			return ChangeStatus{Change{Kind: ChangePlugins, ID: "c", Token: s.token, Plugins: &PluginChange{Disable: "seer"}}}
+		},
 		"unheard, late":   func(*sim) Input { return InterjectionRefused{ExecutionID: "exec-of-another-turn", ID: "m-x"} },
 		"another body":    func(s *sim) Input { return cmd(s, Command{RequestID: "q3", Type: SubmitActions, Actions: line}) },
 		"pause":           func(s *sim) Input { s.token++; return ChangeStatus{Change{Kind: Pause, ID: "c", Token: s.token}} },

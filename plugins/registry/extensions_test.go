@@ -118,6 +118,7 @@ func TestRequiresOnPoints(t *testing.T) {
 	}
 }
 
+// Rule TP:318: two plugins that compete for a single point reject that combination.
 // Rule REF plugins.md §17: two active providers of a single point are a single-provider-conflict; the one asked for stays.
 // Rule EP:73: collect and pipeline allow several.
 func TestOneProviderOfASinglePoint(t *testing.T) {

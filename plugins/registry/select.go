@@ -43,7 +43,8 @@ type Selection struct {
 	Rejected  []Rejection
 }
 
-// SelectionError means that no session can be created: the world needs what cannot be had.
+// SelectionError means that no session can be created: the world needs what cannot be had. What a player excluded is no such
+// thing: the world then does without.
 type SelectionError struct{ Unmet []Rejection }
 
 func (e *SelectionError) Error() string {
@@ -175,6 +176,9 @@ func (s *selecting) worldNeeds(contracts []string) (unmet []Rejection) {
 			continue
 		}
 		id, code, reason := s.provider(c)
+		if id == "" && code == MissingProvider && s.excludedProvider(c) {
+			continue
+		}
 		if id == "" {
 			unmet = append(unmet, Rejection{Code: code, Contract: c, Reason: "the world needs " + c + ": " + reason})
 			continue
@@ -185,10 +189,21 @@ func (s *selecting) worldNeeds(contracts []string) (unmet []Rejection) {
 	return unmet
 }
 
+// excludedProvider says whether somebody who provides a contract was excluded by the player.
+func (s *selecting) excludedProvider(contract string) bool {
+	return slices.ContainsFunc(s.excluded, func(id string) bool {
+		if _, known := s.g.Plugins[id]; !known {
+			return false
+		}
+		offered, _ := s.g.offers(id, contract)
+		return offered
+	})
+}
+
 // lost are the world's contracts whose provider was dropped later on.
 func (s *selecting) lost(contracts []string, already []Rejection) (unmet []Rejection) {
 	for _, c := range contracts {
-		if s.served(c) || slices.ContainsFunc(already, func(r Rejection) bool { return r.Contract == c }) {
+		if s.served(c) || s.excludedProvider(c) || slices.ContainsFunc(already, func(r Rejection) bool { return r.Contract == c }) {
 			continue
 		}
 		unmet = append(unmet, Rejection{Code: MissingProvider, Contract: c, Reason: "the world needs " + c + ", and its provider could not take part"})

@@ -49,7 +49,12 @@ func generation(plugins ...*Loaded) *Generation {
 	return g
 }
 
-// reference: plugins.md §21, step by step.
+// Rule TP:313: what is active comes of requested and excluded plugins, core ones, and versioned provides and requires. The
+// names of the cases say which step of the reference they are.
+// Rule TP:315: an explicit exclusion also works for core plugins.
+// Rule TP:316: a missing dependency is filled by the only regular provider, else by the only default one.
+// Rule TP:317: a default provider that the player swaps is gone before conflicts are looked for.
+// Rule TP:318: a clash of conflicts rejects that combination.
 func TestSelect(t *testing.T) {
 	narrator := plugin("narrator", "core", "~story", "!story")
 	chat := plugin("chat", "+story", "!story")
@@ -111,6 +116,10 @@ func TestSelect(t *testing.T) {
 			plugins: []*Loaded{narrator, chat, plugin("guide", "core", "story")},
 			want:    Selection{Active: []string{"guide", "narrator"}},
 		},
+		"3 the player swaps the default before conflicts are looked for": {
+			plugins: []*Loaded{plugin("narrator", "core", "~story", "!chat"), plugin("chat", "+story", "+chat")}, requested: []string{"chat"},
+			want: Selection{Active: []string{"chat"}, Rejected: []Rejection{{PluginID: "narrator", Code: DefaultReplaced, Contract: "story@1", Reason: "narrator provides story@1 by default and steps aside for chat"}}},
+		},
 		"4 a conflict: the requested one wins": {
 			plugins: []*Loaded{plugin("a", "core", "+x"), plugin("b", "!x")}, requested: []string{"b"},
 			want: Selection{Active: []string{"b"}, Rejected: []Rejection{{PluginID: "a", Code: Conflict, Contract: "x@1", Reason: "a cannot run beside b: b conflicts with x@1, which a provides"}}},
@@ -140,6 +149,9 @@ func TestSelect(t *testing.T) {
 		"the world's need that nobody serves": {
 			plugins: []*Loaded{plugin("a", "core")}, world: []string{"check@1"},
 			want: Selection{Active: []string{"a"}}, unmet: "the world needs check@1: no available plugin provides check@1",
+		},
+		"the world's need that the player excluded": {
+			plugins: []*Loaded{plugin("dice", "+check")}, world: []string{"check@1"}, excluded: []string{"dice"},
 		},
 		"the world's need, ambiguous": {
 			plugins: []*Loaded{plugin("a", "+check"), plugin("b", "+check")}, world: []string{"check@1"},
@@ -171,6 +183,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// Rule TP:322: default runtimes that have been replaced are left out by the contract they give.
 func TestActiveRuntimesAndProviders(t *testing.T) {
 	g := generation(plugin("narrator", "core", "~story"), plugin("chat", "+story"), plugin("guide", "core", "+tips"))
 	sel := Selection{Active: []string{"narrator", "chat", "guide", "gone"}}
@@ -203,6 +216,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
+// Rule TP:322: the framework does not branch on plugin ids: under other names the choice is the same.
 func TestSelectKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var plugins []*Loaded
@@ -221,6 +235,22 @@ func TestSelectKeepsItsPromises(t *testing.T) {
 		again, errAgain := g.Select(requested, excluded, Policy{Requires: needs})
 		if diff := cmp.Diff(got, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
 			t.Fatalf("the same input gives another answer:\n%s", diff)
+		}
+		other := func(ids []string) (out []string) {
+			for _, id := range ids {
+				out = append(out, "other-"+id)
+			}
+			return out
+		}
+		var renamed []*Loaded
+		for _, p := range plugins {
+			twin := *p
+			twin.Manifest.ID = "other-" + p.Manifest.ID
+			renamed = append(renamed, &twin)
+		}
+		twin, _ := generation(renamed...).Select(other(requested), other(excluded), Policy{Requires: needs})
+		if !slices.Equal(twin.Active, other(got.Active)) || !slices.Equal(twin.AutoAdded, other(got.AutoAdded)) {
+			t.Fatalf("under other names %v take part, not %v", twin.Active, got.Active)
 		}
 		serves := func(contract string) bool {
 			return slices.ContainsFunc(got.Active, func(id string) bool { ok, _ := g.offers(id, contract); return ok })
@@ -249,7 +279,8 @@ func TestSelectKeepsItsPromises(t *testing.T) {
 		}
 		if err == nil {
 			for _, c := range needs {
-				if !serves(c) {
+				without := slices.ContainsFunc(excluded, func(id string) bool { ok, _ := g.offers(id, c); return ok })
+				if !serves(c) && !without {
 					t.Fatalf("the world's %s is not served and nobody says so", c)
 				}
 			}

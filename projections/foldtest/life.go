@@ -310,7 +310,12 @@ func (l *life) write(id string) proto.Message {
 
 // table draws what the owner does at the table.
 func (l *life) table() proto.Message {
-	switch l.number("at the table", 4) {
+	switch l.number("at the table", 5) {
+	case 4:
+		return &eventsv1.PluginSelectionChanged{
+			Selection: &eventsv1.PluginSelection{Requested: l.names("requested"), Excluded: l.names("excluded")},
+			Plugins:   []*eventsv1.PluginRef{{Id: "memory", Version: "1.0.0"}},
+		}
 	case 0:
 		return &eventsv1.SeatRemoved{SeatId: l.seatID()}
 	case 1:

@@ -407,6 +407,7 @@ type SessionCreated struct {
 	Seats         []*Seat                `protobuf:"bytes,8,rep,name=seats,proto3" json:"seats,omitempty"`
 	Phase         string                 `protobuf:"bytes,9,opt,name=phase,proto3" json:"phase,omitempty"` // setup | playing
 	SetupRuntimes []*SetupRuntime        `protobuf:"bytes,10,rep,name=setup_runtimes,json=setupRuntimes,proto3" json:"setup_runtimes,omitempty"`
+	Selection     *PluginSelection       `protobuf:"bytes,11,opt,name=selection,proto3" json:"selection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +512,119 @@ func (x *SessionCreated) GetSetupRuntimes() []*SetupRuntime {
 	return nil
 }
 
+func (x *SessionCreated) GetSelection() *PluginSelection {
+	if x != nil {
+		return x.Selection
+	}
+	return nil
+}
+
+// PluginSelection is what was chosen of the plugins; which ones take part follows from it.
+type PluginSelection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Requested     []string               `protobuf:"bytes,1,rep,name=requested,proto3" json:"requested,omitempty"` // plugin ids, in the order in which they were asked for
+	Excluded      []string               `protobuf:"bytes,2,rep,name=excluded,proto3" json:"excluded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginSelection) Reset() {
+	*x = PluginSelection{}
+	mi := &file_covel_events_v1_events_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginSelection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginSelection) ProtoMessage() {}
+
+func (x *PluginSelection) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_events_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginSelection.ProtoReflect.Descriptor instead.
+func (*PluginSelection) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PluginSelection) GetRequested() []string {
+	if x != nil {
+		return x.Requested
+	}
+	return nil
+}
+
+func (x *PluginSelection) GetExcluded() []string {
+	if x != nil {
+		return x.Excluded
+	}
+	return nil
+}
+
+// PluginSelectionChanged holds the choice as it is from now on, and the plugins that take part from the next execution on.
+type PluginSelectionChanged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Selection     *PluginSelection       `protobuf:"bytes,1,opt,name=selection,proto3" json:"selection,omitempty"`
+	Plugins       []*PluginRef           `protobuf:"bytes,2,rep,name=plugins,proto3" json:"plugins,omitempty"` // by id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PluginSelectionChanged) Reset() {
+	*x = PluginSelectionChanged{}
+	mi := &file_covel_events_v1_events_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PluginSelectionChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PluginSelectionChanged) ProtoMessage() {}
+
+func (x *PluginSelectionChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_covel_events_v1_events_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PluginSelectionChanged.ProtoReflect.Descriptor instead.
+func (*PluginSelectionChanged) Descriptor() ([]byte, []int) {
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PluginSelectionChanged) GetSelection() *PluginSelection {
+	if x != nil {
+		return x.Selection
+	}
+	return nil
+}
+
+func (x *PluginSelectionChanged) GetPlugins() []*PluginRef {
+	if x != nil {
+		return x.Plugins
+	}
+	return nil
+}
+
 type SessionPaused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -519,7 +633,7 @@ type SessionPaused struct {
 
 func (x *SessionPaused) Reset() {
 	*x = SessionPaused{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[5]
+	mi := &file_covel_events_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +645,7 @@ func (x *SessionPaused) String() string {
 func (*SessionPaused) ProtoMessage() {}
 
 func (x *SessionPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[5]
+	mi := &file_covel_events_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +658,7 @@ func (x *SessionPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionPaused.ProtoReflect.Descriptor instead.
 func (*SessionPaused) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 type SessionResumed struct {
@@ -555,7 +669,7 @@ type SessionResumed struct {
 
 func (x *SessionResumed) Reset() {
 	*x = SessionResumed{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[6]
+	mi := &file_covel_events_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +681,7 @@ func (x *SessionResumed) String() string {
 func (*SessionResumed) ProtoMessage() {}
 
 func (x *SessionResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[6]
+	mi := &file_covel_events_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +694,7 @@ func (x *SessionResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResumed.ProtoReflect.Descriptor instead.
 func (*SessionResumed) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 type SessionEnded struct {
@@ -592,7 +706,7 @@ type SessionEnded struct {
 
 func (x *SessionEnded) Reset() {
 	*x = SessionEnded{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[7]
+	mi := &file_covel_events_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +718,7 @@ func (x *SessionEnded) String() string {
 func (*SessionEnded) ProtoMessage() {}
 
 func (x *SessionEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[7]
+	mi := &file_covel_events_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +731,7 @@ func (x *SessionEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
 func (*SessionEnded) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SessionEnded) GetReason() string {
@@ -636,7 +750,7 @@ type SeatChanged struct {
 
 func (x *SeatChanged) Reset() {
 	*x = SeatChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[8]
+	mi := &file_covel_events_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +762,7 @@ func (x *SeatChanged) String() string {
 func (*SeatChanged) ProtoMessage() {}
 
 func (x *SeatChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[8]
+	mi := &file_covel_events_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +775,7 @@ func (x *SeatChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeatChanged.ProtoReflect.Descriptor instead.
 func (*SeatChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SeatChanged) GetSeat() *Seat {
@@ -682,7 +796,7 @@ type InteractionRef struct {
 
 func (x *InteractionRef) Reset() {
 	*x = InteractionRef{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[9]
+	mi := &file_covel_events_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +808,7 @@ func (x *InteractionRef) String() string {
 func (*InteractionRef) ProtoMessage() {}
 
 func (x *InteractionRef) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[9]
+	mi := &file_covel_events_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +821,7 @@ func (x *InteractionRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InteractionRef.ProtoReflect.Descriptor instead.
 func (*InteractionRef) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InteractionRef) GetTurnId() string {
@@ -746,7 +860,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[10]
+	mi := &file_covel_events_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +872,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[10]
+	mi := &file_covel_events_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +885,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Action) GetKind() string {
@@ -841,7 +955,7 @@ type ActionsSubmitted struct {
 
 func (x *ActionsSubmitted) Reset() {
 	*x = ActionsSubmitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[11]
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +967,7 @@ func (x *ActionsSubmitted) String() string {
 func (*ActionsSubmitted) ProtoMessage() {}
 
 func (x *ActionsSubmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[11]
+	mi := &file_covel_events_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +980,7 @@ func (x *ActionsSubmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActionsSubmitted.ProtoReflect.Descriptor instead.
 func (*ActionsSubmitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ActionsSubmitted) GetRequestId() string {
@@ -956,7 +1070,7 @@ type ExecutionStarted struct {
 
 func (x *ExecutionStarted) Reset() {
 	*x = ExecutionStarted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[12]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1082,7 @@ func (x *ExecutionStarted) String() string {
 func (*ExecutionStarted) ProtoMessage() {}
 
 func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[12]
+	mi := &file_covel_events_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1095,7 @@ func (x *ExecutionStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionStarted.ProtoReflect.Descriptor instead.
 func (*ExecutionStarted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ExecutionStarted) GetExecutionId() string {
@@ -1107,7 +1221,7 @@ type SettleReport struct {
 
 func (x *SettleReport) Reset() {
 	*x = SettleReport{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1233,7 @@ func (x *SettleReport) String() string {
 func (*SettleReport) ProtoMessage() {}
 
 func (x *SettleReport) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[13]
+	mi := &file_covel_events_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1246,7 @@ func (x *SettleReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleReport.ProtoReflect.Descriptor instead.
 func (*SettleReport) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SettleReport) GetTimedOut() []string {
@@ -1160,7 +1274,7 @@ type RuntimeTarget struct {
 
 func (x *RuntimeTarget) Reset() {
 	*x = RuntimeTarget{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1286,7 @@ func (x *RuntimeTarget) String() string {
 func (*RuntimeTarget) ProtoMessage() {}
 
 func (x *RuntimeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[14]
+	mi := &file_covel_events_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1299,7 @@ func (x *RuntimeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeTarget.ProtoReflect.Descriptor instead.
 func (*RuntimeTarget) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RuntimeTarget) GetRuntimeId() string {
@@ -1215,7 +1329,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1341,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[15]
+	mi := &file_covel_events_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1354,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Usage) GetInputTokens() uint64 {
@@ -1301,7 +1415,7 @@ type RuntimeOutcome struct {
 
 func (x *RuntimeOutcome) Reset() {
 	*x = RuntimeOutcome{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1427,7 @@ func (x *RuntimeOutcome) String() string {
 func (*RuntimeOutcome) ProtoMessage() {}
 
 func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[16]
+	mi := &file_covel_events_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1440,7 @@ func (x *RuntimeOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeOutcome.ProtoReflect.Descriptor instead.
 func (*RuntimeOutcome) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RuntimeOutcome) GetRuntimeId() string {
@@ -1447,7 +1561,7 @@ type SetupAttempt struct {
 
 func (x *SetupAttempt) Reset() {
 	*x = SetupAttempt{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1573,7 @@ func (x *SetupAttempt) String() string {
 func (*SetupAttempt) ProtoMessage() {}
 
 func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[17]
+	mi := &file_covel_events_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1586,7 @@ func (x *SetupAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupAttempt.ProtoReflect.Descriptor instead.
 func (*SetupAttempt) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetupAttempt) GetRuntimeId() string {
@@ -1525,7 +1639,7 @@ type ExecutionCommitted struct {
 
 func (x *ExecutionCommitted) Reset() {
 	*x = ExecutionCommitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1651,7 @@ func (x *ExecutionCommitted) String() string {
 func (*ExecutionCommitted) ProtoMessage() {}
 
 func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[18]
+	mi := &file_covel_events_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1664,7 @@ func (x *ExecutionCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionCommitted.ProtoReflect.Descriptor instead.
 func (*ExecutionCommitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExecutionCommitted) GetExecutionId() string {
@@ -1618,7 +1732,7 @@ type ExecutionFailed struct {
 
 func (x *ExecutionFailed) Reset() {
 	*x = ExecutionFailed{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1744,7 @@ func (x *ExecutionFailed) String() string {
 func (*ExecutionFailed) ProtoMessage() {}
 
 func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[19]
+	mi := &file_covel_events_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1757,7 @@ func (x *ExecutionFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionFailed.ProtoReflect.Descriptor instead.
 func (*ExecutionFailed) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExecutionFailed) GetExecutionId() string {
@@ -1715,7 +1829,7 @@ type ExecutionAborted struct {
 
 func (x *ExecutionAborted) Reset() {
 	*x = ExecutionAborted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1841,7 @@ func (x *ExecutionAborted) String() string {
 func (*ExecutionAborted) ProtoMessage() {}
 
 func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[20]
+	mi := &file_covel_events_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1854,7 @@ func (x *ExecutionAborted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutionAborted.ProtoReflect.Descriptor instead.
 func (*ExecutionAborted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExecutionAborted) GetExecutionId() string {
@@ -1790,7 +1904,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1916,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[21]
+	mi := &file_covel_events_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1929,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Segment) GetKind() string {
@@ -1862,7 +1976,7 @@ type NarrativeAppended struct {
 
 func (x *NarrativeAppended) Reset() {
 	*x = NarrativeAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +1988,7 @@ func (x *NarrativeAppended) String() string {
 func (*NarrativeAppended) ProtoMessage() {}
 
 func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[22]
+	mi := &file_covel_events_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +2001,7 @@ func (x *NarrativeAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NarrativeAppended.ProtoReflect.Descriptor instead.
 func (*NarrativeAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NarrativeAppended) GetMessageId() string {
@@ -1960,7 +2074,7 @@ type MessageAppended struct {
 
 func (x *MessageAppended) Reset() {
 	*x = MessageAppended{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2086,7 @@ func (x *MessageAppended) String() string {
 func (*MessageAppended) ProtoMessage() {}
 
 func (x *MessageAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[23]
+	mi := &file_covel_events_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2099,7 @@ func (x *MessageAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAppended.ProtoReflect.Descriptor instead.
 func (*MessageAppended) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MessageAppended) GetMessageId() string {
@@ -2040,7 +2154,7 @@ type InteractionRequested struct {
 
 func (x *InteractionRequested) Reset() {
 	*x = InteractionRequested{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2166,7 @@ func (x *InteractionRequested) String() string {
 func (*InteractionRequested) ProtoMessage() {}
 
 func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[24]
+	mi := &file_covel_events_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2179,7 @@ func (x *InteractionRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InteractionRequested.ProtoReflect.Descriptor instead.
 func (*InteractionRequested) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *InteractionRequested) GetTurnId() string {
@@ -2129,7 +2243,7 @@ type UIRendered struct {
 
 func (x *UIRendered) Reset() {
 	*x = UIRendered{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2255,7 @@ func (x *UIRendered) String() string {
 func (*UIRendered) ProtoMessage() {}
 
 func (x *UIRendered) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[25]
+	mi := &file_covel_events_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2268,7 @@ func (x *UIRendered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UIRendered.ProtoReflect.Descriptor instead.
 func (*UIRendered) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UIRendered) GetMessageId() string {
@@ -2197,7 +2311,7 @@ type DomainEventEmitted struct {
 
 func (x *DomainEventEmitted) Reset() {
 	*x = DomainEventEmitted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2323,7 @@ func (x *DomainEventEmitted) String() string {
 func (*DomainEventEmitted) ProtoMessage() {}
 
 func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[26]
+	mi := &file_covel_events_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2336,7 @@ func (x *DomainEventEmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DomainEventEmitted.ProtoReflect.Descriptor instead.
 func (*DomainEventEmitted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DomainEventEmitted) GetTopic() string {
@@ -2264,7 +2378,7 @@ type CharacterSchemaSet struct {
 
 func (x *CharacterSchemaSet) Reset() {
 	*x = CharacterSchemaSet{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2390,7 @@ func (x *CharacterSchemaSet) String() string {
 func (*CharacterSchemaSet) ProtoMessage() {}
 
 func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[27]
+	mi := &file_covel_events_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2403,7 @@ func (x *CharacterSchemaSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterSchemaSet.ProtoReflect.Descriptor instead.
 func (*CharacterSchemaSet) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CharacterSchemaSet) GetVersion() uint32 {
@@ -2329,7 +2443,7 @@ type Character struct {
 
 func (x *Character) Reset() {
 	*x = Character{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2455,7 @@ func (x *Character) String() string {
 func (*Character) ProtoMessage() {}
 
 func (x *Character) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[28]
+	mi := &file_covel_events_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2468,7 @@ func (x *Character) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Character.ProtoReflect.Descriptor instead.
 func (*Character) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Character) GetId() string {
@@ -2422,7 +2536,7 @@ type CharacterUpserted struct {
 
 func (x *CharacterUpserted) Reset() {
 	*x = CharacterUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2548,7 @@ func (x *CharacterUpserted) String() string {
 func (*CharacterUpserted) ProtoMessage() {}
 
 func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[29]
+	mi := &file_covel_events_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2561,7 @@ func (x *CharacterUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CharacterUpserted.ProtoReflect.Descriptor instead.
 func (*CharacterUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CharacterUpserted) GetRecord() *Character {
@@ -2467,7 +2581,7 @@ type LorebookOwner struct {
 
 func (x *LorebookOwner) Reset() {
 	*x = LorebookOwner{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2593,7 @@ func (x *LorebookOwner) String() string {
 func (*LorebookOwner) ProtoMessage() {}
 
 func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[30]
+	mi := &file_covel_events_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2606,7 @@ func (x *LorebookOwner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookOwner.ProtoReflect.Descriptor instead.
 func (*LorebookOwner) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LorebookOwner) GetKind() string {
@@ -2525,7 +2639,7 @@ type LorebookEntry struct {
 
 func (x *LorebookEntry) Reset() {
 	*x = LorebookEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2651,7 @@ func (x *LorebookEntry) String() string {
 func (*LorebookEntry) ProtoMessage() {}
 
 func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[31]
+	mi := &file_covel_events_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2664,7 @@ func (x *LorebookEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookEntry.ProtoReflect.Descriptor instead.
 func (*LorebookEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LorebookEntry) GetId() string {
@@ -2619,7 +2733,7 @@ type LorebookUpserted struct {
 
 func (x *LorebookUpserted) Reset() {
 	*x = LorebookUpserted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2631,7 +2745,7 @@ func (x *LorebookUpserted) String() string {
 func (*LorebookUpserted) ProtoMessage() {}
 
 func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[32]
+	mi := &file_covel_events_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2644,7 +2758,7 @@ func (x *LorebookUpserted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LorebookUpserted.ProtoReflect.Descriptor instead.
 func (*LorebookUpserted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LorebookUpserted) GetOwner() *LorebookOwner {
@@ -2674,7 +2788,7 @@ type PluginDataChange struct {
 
 func (x *PluginDataChange) Reset() {
 	*x = PluginDataChange{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2800,7 @@ func (x *PluginDataChange) String() string {
 func (*PluginDataChange) ProtoMessage() {}
 
 func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[33]
+	mi := &file_covel_events_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2813,7 @@ func (x *PluginDataChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChange.ProtoReflect.Descriptor instead.
 func (*PluginDataChange) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PluginDataChange) GetNamespace() string {
@@ -2747,7 +2861,7 @@ type PluginDataChanged struct {
 
 func (x *PluginDataChanged) Reset() {
 	*x = PluginDataChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2873,7 @@ func (x *PluginDataChanged) String() string {
 func (*PluginDataChanged) ProtoMessage() {}
 
 func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[34]
+	mi := &file_covel_events_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2886,7 @@ func (x *PluginDataChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginDataChanged.ProtoReflect.Descriptor instead.
 func (*PluginDataChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PluginDataChanged) GetPluginId() string {
@@ -2798,7 +2912,7 @@ type PhaseAdvanced struct {
 
 func (x *PhaseAdvanced) Reset() {
 	*x = PhaseAdvanced{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2924,7 @@ func (x *PhaseAdvanced) String() string {
 func (*PhaseAdvanced) ProtoMessage() {}
 
 func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[35]
+	mi := &file_covel_events_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2937,7 @@ func (x *PhaseAdvanced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhaseAdvanced.ProtoReflect.Descriptor instead.
 func (*PhaseAdvanced) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PhaseAdvanced) GetPhase() string {
@@ -2850,7 +2964,7 @@ type SetupRuntime struct {
 
 func (x *SetupRuntime) Reset() {
 	*x = SetupRuntime{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2976,7 @@ func (x *SetupRuntime) String() string {
 func (*SetupRuntime) ProtoMessage() {}
 
 func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[36]
+	mi := &file_covel_events_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2989,7 @@ func (x *SetupRuntime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntime.ProtoReflect.Descriptor instead.
 func (*SetupRuntime) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetupRuntime) GetRuntimeId() string {
@@ -2950,7 +3064,7 @@ type SetupRuntimeChanged struct {
 
 func (x *SetupRuntimeChanged) Reset() {
 	*x = SetupRuntimeChanged{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3076,7 @@ func (x *SetupRuntimeChanged) String() string {
 func (*SetupRuntimeChanged) ProtoMessage() {}
 
 func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[37]
+	mi := &file_covel_events_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3089,7 @@ func (x *SetupRuntimeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRuntimeChanged.ProtoReflect.Descriptor instead.
 func (*SetupRuntimeChanged) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetupRuntimeChanged) GetSetup() *SetupRuntime {
@@ -2995,7 +3109,7 @@ type PlayerTurnCounted struct {
 
 func (x *PlayerTurnCounted) Reset() {
 	*x = PlayerTurnCounted{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3121,7 @@ func (x *PlayerTurnCounted) String() string {
 func (*PlayerTurnCounted) ProtoMessage() {}
 
 func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[38]
+	mi := &file_covel_events_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3134,7 @@ func (x *PlayerTurnCounted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTurnCounted.ProtoReflect.Descriptor instead.
 func (*PlayerTurnCounted) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PlayerTurnCounted) GetLogicalTurnId() string {
@@ -3048,7 +3162,7 @@ type TriggerLedgerEntry struct {
 
 func (x *TriggerLedgerEntry) Reset() {
 	*x = TriggerLedgerEntry{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[39]
+	mi := &file_covel_events_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3060,7 +3174,7 @@ func (x *TriggerLedgerEntry) String() string {
 func (*TriggerLedgerEntry) ProtoMessage() {}
 
 func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[39]
+	mi := &file_covel_events_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3073,7 +3187,7 @@ func (x *TriggerLedgerEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerEntry.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerEntry) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TriggerLedgerEntry) GetRuntimeId() string {
@@ -3106,7 +3220,7 @@ type TriggerLedgerUpdated struct {
 
 func (x *TriggerLedgerUpdated) Reset() {
 	*x = TriggerLedgerUpdated{}
-	mi := &file_covel_events_v1_events_proto_msgTypes[40]
+	mi := &file_covel_events_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3232,7 @@ func (x *TriggerLedgerUpdated) String() string {
 func (*TriggerLedgerUpdated) ProtoMessage() {}
 
 func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_covel_events_v1_events_proto_msgTypes[40]
+	mi := &file_covel_events_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3245,7 @@ func (x *TriggerLedgerUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerLedgerUpdated.ProtoReflect.Descriptor instead.
 func (*TriggerLedgerUpdated) Descriptor() ([]byte, []int) {
-	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_covel_events_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TriggerLedgerUpdated) GetEntries() []*TriggerLedgerEntry {
@@ -3179,7 +3293,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\acontrol\x18\x04 \x01(\tR\acontrol\x12#\n" +
 	"\rcharacter_ids\x18\x05 \x03(\tR\fcharacterIds\x120\n" +
 	"\x14current_character_id\x18\x06 \x01(\tR\x12currentCharacterId\x12\x18\n" +
-	"\aprimary\x18\a \x01(\bR\aprimary\"\x85\x03\n" +
+	"\aprimary\x18\a \x01(\bR\aprimary\"\xc5\x03\n" +
 	"\x0eSessionCreated\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12 \n" +
@@ -3193,7 +3307,14 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\x05seats\x18\b \x03(\v2\x15.covel.events.v1.SeatR\x05seats\x12\x14\n" +
 	"\x05phase\x18\t \x01(\tR\x05phase\x12D\n" +
 	"\x0esetup_runtimes\x18\n" +
-	" \x03(\v2\x1d.covel.events.v1.SetupRuntimeR\rsetupRuntimes\"\x0f\n" +
+	" \x03(\v2\x1d.covel.events.v1.SetupRuntimeR\rsetupRuntimes\x12>\n" +
+	"\tselection\x18\v \x01(\v2 .covel.events.v1.PluginSelectionR\tselection\"K\n" +
+	"\x0fPluginSelection\x12\x1c\n" +
+	"\trequested\x18\x01 \x03(\tR\trequested\x12\x1a\n" +
+	"\bexcluded\x18\x02 \x03(\tR\bexcluded\"\x8e\x01\n" +
+	"\x16PluginSelectionChanged\x12>\n" +
+	"\tselection\x18\x01 \x01(\v2 .covel.events.v1.PluginSelectionR\tselection\x124\n" +
+	"\aplugins\x18\x02 \x03(\v2\x1a.covel.events.v1.PluginRefR\aplugins\"\x0f\n" +
 	"\rSessionPaused\"\x10\n" +
 	"\x0eSessionResumed\"&\n" +
 	"\fSessionEnded\x12\x16\n" +
@@ -3446,91 +3567,96 @@ func file_covel_events_v1_events_proto_rawDescGZIP() []byte {
 	return file_covel_events_v1_events_proto_rawDescData
 }
 
-var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_covel_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_covel_events_v1_events_proto_goTypes = []any{
-	(*Metadata)(nil),              // 0: covel.events.v1.Metadata
-	(*Envelope)(nil),              // 1: covel.events.v1.Envelope
-	(*PluginRef)(nil),             // 2: covel.events.v1.PluginRef
-	(*Seat)(nil),                  // 3: covel.events.v1.Seat
-	(*SessionCreated)(nil),        // 4: covel.events.v1.SessionCreated
-	(*SessionPaused)(nil),         // 5: covel.events.v1.SessionPaused
-	(*SessionResumed)(nil),        // 6: covel.events.v1.SessionResumed
-	(*SessionEnded)(nil),          // 7: covel.events.v1.SessionEnded
-	(*SeatChanged)(nil),           // 8: covel.events.v1.SeatChanged
-	(*InteractionRef)(nil),        // 9: covel.events.v1.InteractionRef
-	(*Action)(nil),                // 10: covel.events.v1.Action
-	(*ActionsSubmitted)(nil),      // 11: covel.events.v1.ActionsSubmitted
-	(*ExecutionStarted)(nil),      // 12: covel.events.v1.ExecutionStarted
-	(*SettleReport)(nil),          // 13: covel.events.v1.SettleReport
-	(*RuntimeTarget)(nil),         // 14: covel.events.v1.RuntimeTarget
-	(*Usage)(nil),                 // 15: covel.events.v1.Usage
-	(*RuntimeOutcome)(nil),        // 16: covel.events.v1.RuntimeOutcome
-	(*SetupAttempt)(nil),          // 17: covel.events.v1.SetupAttempt
-	(*ExecutionCommitted)(nil),    // 18: covel.events.v1.ExecutionCommitted
-	(*ExecutionFailed)(nil),       // 19: covel.events.v1.ExecutionFailed
-	(*ExecutionAborted)(nil),      // 20: covel.events.v1.ExecutionAborted
-	(*Segment)(nil),               // 21: covel.events.v1.Segment
-	(*NarrativeAppended)(nil),     // 22: covel.events.v1.NarrativeAppended
-	(*MessageAppended)(nil),       // 23: covel.events.v1.MessageAppended
-	(*InteractionRequested)(nil),  // 24: covel.events.v1.InteractionRequested
-	(*UIRendered)(nil),            // 25: covel.events.v1.UIRendered
-	(*DomainEventEmitted)(nil),    // 26: covel.events.v1.DomainEventEmitted
-	(*CharacterSchemaSet)(nil),    // 27: covel.events.v1.CharacterSchemaSet
-	(*Character)(nil),             // 28: covel.events.v1.Character
-	(*CharacterUpserted)(nil),     // 29: covel.events.v1.CharacterUpserted
-	(*LorebookOwner)(nil),         // 30: covel.events.v1.LorebookOwner
-	(*LorebookEntry)(nil),         // 31: covel.events.v1.LorebookEntry
-	(*LorebookUpserted)(nil),      // 32: covel.events.v1.LorebookUpserted
-	(*PluginDataChange)(nil),      // 33: covel.events.v1.PluginDataChange
-	(*PluginDataChanged)(nil),     // 34: covel.events.v1.PluginDataChanged
-	(*PhaseAdvanced)(nil),         // 35: covel.events.v1.PhaseAdvanced
-	(*SetupRuntime)(nil),          // 36: covel.events.v1.SetupRuntime
-	(*SetupRuntimeChanged)(nil),   // 37: covel.events.v1.SetupRuntimeChanged
-	(*PlayerTurnCounted)(nil),     // 38: covel.events.v1.PlayerTurnCounted
-	(*TriggerLedgerEntry)(nil),    // 39: covel.events.v1.TriggerLedgerEntry
-	(*TriggerLedgerUpdated)(nil),  // 40: covel.events.v1.TriggerLedgerUpdated
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
-	(*GatheredRequest)(nil),       // 42: covel.events.v1.GatheredRequest
-	(*OperationOutcome)(nil),      // 43: covel.events.v1.OperationOutcome
-	(*Spent)(nil),                 // 44: covel.events.v1.Spent
+	(*Metadata)(nil),               // 0: covel.events.v1.Metadata
+	(*Envelope)(nil),               // 1: covel.events.v1.Envelope
+	(*PluginRef)(nil),              // 2: covel.events.v1.PluginRef
+	(*Seat)(nil),                   // 3: covel.events.v1.Seat
+	(*SessionCreated)(nil),         // 4: covel.events.v1.SessionCreated
+	(*PluginSelection)(nil),        // 5: covel.events.v1.PluginSelection
+	(*PluginSelectionChanged)(nil), // 6: covel.events.v1.PluginSelectionChanged
+	(*SessionPaused)(nil),          // 7: covel.events.v1.SessionPaused
+	(*SessionResumed)(nil),         // 8: covel.events.v1.SessionResumed
+	(*SessionEnded)(nil),           // 9: covel.events.v1.SessionEnded
+	(*SeatChanged)(nil),            // 10: covel.events.v1.SeatChanged
+	(*InteractionRef)(nil),         // 11: covel.events.v1.InteractionRef
+	(*Action)(nil),                 // 12: covel.events.v1.Action
+	(*ActionsSubmitted)(nil),       // 13: covel.events.v1.ActionsSubmitted
+	(*ExecutionStarted)(nil),       // 14: covel.events.v1.ExecutionStarted
+	(*SettleReport)(nil),           // 15: covel.events.v1.SettleReport
+	(*RuntimeTarget)(nil),          // 16: covel.events.v1.RuntimeTarget
+	(*Usage)(nil),                  // 17: covel.events.v1.Usage
+	(*RuntimeOutcome)(nil),         // 18: covel.events.v1.RuntimeOutcome
+	(*SetupAttempt)(nil),           // 19: covel.events.v1.SetupAttempt
+	(*ExecutionCommitted)(nil),     // 20: covel.events.v1.ExecutionCommitted
+	(*ExecutionFailed)(nil),        // 21: covel.events.v1.ExecutionFailed
+	(*ExecutionAborted)(nil),       // 22: covel.events.v1.ExecutionAborted
+	(*Segment)(nil),                // 23: covel.events.v1.Segment
+	(*NarrativeAppended)(nil),      // 24: covel.events.v1.NarrativeAppended
+	(*MessageAppended)(nil),        // 25: covel.events.v1.MessageAppended
+	(*InteractionRequested)(nil),   // 26: covel.events.v1.InteractionRequested
+	(*UIRendered)(nil),             // 27: covel.events.v1.UIRendered
+	(*DomainEventEmitted)(nil),     // 28: covel.events.v1.DomainEventEmitted
+	(*CharacterSchemaSet)(nil),     // 29: covel.events.v1.CharacterSchemaSet
+	(*Character)(nil),              // 30: covel.events.v1.Character
+	(*CharacterUpserted)(nil),      // 31: covel.events.v1.CharacterUpserted
+	(*LorebookOwner)(nil),          // 32: covel.events.v1.LorebookOwner
+	(*LorebookEntry)(nil),          // 33: covel.events.v1.LorebookEntry
+	(*LorebookUpserted)(nil),       // 34: covel.events.v1.LorebookUpserted
+	(*PluginDataChange)(nil),       // 35: covel.events.v1.PluginDataChange
+	(*PluginDataChanged)(nil),      // 36: covel.events.v1.PluginDataChanged
+	(*PhaseAdvanced)(nil),          // 37: covel.events.v1.PhaseAdvanced
+	(*SetupRuntime)(nil),           // 38: covel.events.v1.SetupRuntime
+	(*SetupRuntimeChanged)(nil),    // 39: covel.events.v1.SetupRuntimeChanged
+	(*PlayerTurnCounted)(nil),      // 40: covel.events.v1.PlayerTurnCounted
+	(*TriggerLedgerEntry)(nil),     // 41: covel.events.v1.TriggerLedgerEntry
+	(*TriggerLedgerUpdated)(nil),   // 42: covel.events.v1.TriggerLedgerUpdated
+	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
+	(*GatheredRequest)(nil),        // 44: covel.events.v1.GatheredRequest
+	(*OperationOutcome)(nil),       // 45: covel.events.v1.OperationOutcome
+	(*Spent)(nil),                  // 46: covel.events.v1.Spent
 }
 var file_covel_events_v1_events_proto_depIdxs = []int32{
-	41, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
+	43, // 0: covel.events.v1.Envelope.recorded_at:type_name -> google.protobuf.Timestamp
 	0,  // 1: covel.events.v1.Envelope.metadata:type_name -> covel.events.v1.Metadata
 	2,  // 2: covel.events.v1.SessionCreated.plugins:type_name -> covel.events.v1.PluginRef
 	3,  // 3: covel.events.v1.SessionCreated.seats:type_name -> covel.events.v1.Seat
-	36, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
-	3,  // 5: covel.events.v1.SeatChanged.seat:type_name -> covel.events.v1.Seat
-	9,  // 6: covel.events.v1.Action.interaction:type_name -> covel.events.v1.InteractionRef
-	10, // 7: covel.events.v1.ActionsSubmitted.actions:type_name -> covel.events.v1.Action
-	42, // 8: covel.events.v1.ActionsSubmitted.gathered:type_name -> covel.events.v1.GatheredRequest
-	2,  // 9: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
-	14, // 10: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
-	13, // 11: covel.events.v1.ExecutionStarted.settle:type_name -> covel.events.v1.SettleReport
-	15, // 12: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
-	16, // 13: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	15, // 14: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
-	43, // 15: covel.events.v1.ExecutionCommitted.operations:type_name -> covel.events.v1.OperationOutcome
-	44, // 16: covel.events.v1.ExecutionCommitted.spent:type_name -> covel.events.v1.Spent
-	16, // 17: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
-	17, // 18: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	15, // 19: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
-	44, // 20: covel.events.v1.ExecutionFailed.spent:type_name -> covel.events.v1.Spent
-	17, // 21: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	44, // 22: covel.events.v1.ExecutionAborted.spent:type_name -> covel.events.v1.Spent
-	21, // 23: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	41, // 24: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	28, // 25: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	30, // 26: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	31, // 27: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	33, // 28: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	36, // 29: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	39, // 30: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	38, // 4: covel.events.v1.SessionCreated.setup_runtimes:type_name -> covel.events.v1.SetupRuntime
+	5,  // 5: covel.events.v1.SessionCreated.selection:type_name -> covel.events.v1.PluginSelection
+	5,  // 6: covel.events.v1.PluginSelectionChanged.selection:type_name -> covel.events.v1.PluginSelection
+	2,  // 7: covel.events.v1.PluginSelectionChanged.plugins:type_name -> covel.events.v1.PluginRef
+	3,  // 8: covel.events.v1.SeatChanged.seat:type_name -> covel.events.v1.Seat
+	11, // 9: covel.events.v1.Action.interaction:type_name -> covel.events.v1.InteractionRef
+	12, // 10: covel.events.v1.ActionsSubmitted.actions:type_name -> covel.events.v1.Action
+	44, // 11: covel.events.v1.ActionsSubmitted.gathered:type_name -> covel.events.v1.GatheredRequest
+	2,  // 12: covel.events.v1.ExecutionStarted.plugins:type_name -> covel.events.v1.PluginRef
+	16, // 13: covel.events.v1.ExecutionStarted.targets:type_name -> covel.events.v1.RuntimeTarget
+	15, // 14: covel.events.v1.ExecutionStarted.settle:type_name -> covel.events.v1.SettleReport
+	17, // 15: covel.events.v1.RuntimeOutcome.usage:type_name -> covel.events.v1.Usage
+	18, // 16: covel.events.v1.ExecutionCommitted.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	17, // 17: covel.events.v1.ExecutionCommitted.usage:type_name -> covel.events.v1.Usage
+	45, // 18: covel.events.v1.ExecutionCommitted.operations:type_name -> covel.events.v1.OperationOutcome
+	46, // 19: covel.events.v1.ExecutionCommitted.spent:type_name -> covel.events.v1.Spent
+	18, // 20: covel.events.v1.ExecutionFailed.outcomes:type_name -> covel.events.v1.RuntimeOutcome
+	19, // 21: covel.events.v1.ExecutionFailed.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	17, // 22: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
+	46, // 23: covel.events.v1.ExecutionFailed.spent:type_name -> covel.events.v1.Spent
+	19, // 24: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
+	46, // 25: covel.events.v1.ExecutionAborted.spent:type_name -> covel.events.v1.Spent
+	23, // 26: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	43, // 27: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	30, // 28: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	32, // 29: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	33, // 30: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	35, // 31: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	38, // 32: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	41, // 33: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3547,7 +3673,7 @@ func file_covel_events_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_covel_events_v1_events_proto_rawDesc), len(file_covel_events_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
