@@ -20,12 +20,12 @@ import (
 type painter struct {
 	begun  chan string   // the payload of each run that began
 	goOn   chan struct{} // one for each run that may end
+	halted chan struct{} // one for each run that was stopped
 	fails  atomic.Bool
-	paused atomic.Int32
 }
 
 func newPainter() *painter {
-	return &painter{begun: make(chan string, 16), goOn: make(chan struct{}, 16)}
+	return &painter{begun: make(chan string, 16), goOn: make(chan struct{}, 16), halted: make(chan struct{}, 16)}
 }
 
 func (p *painter) source(version string) registry.Source {
@@ -38,7 +38,7 @@ func (p *painter) source(version string) registry.Source {
 				select {
 				case <-p.goOn:
 				case <-ctx.Done():
-					p.paused.Add(1)
+					p.halted <- struct{}{}
 					return sdk.Result{}, ctx.Err()
 				}
 				if p.fails.Load() {
@@ -127,6 +127,7 @@ func TestCancelAndRetry(t *testing.T) {
 		t.Fatal(err, a.Refusal)
 	}
 	status(p, id, projections.JobCancelled)
+	<-pt.halted // else it may take the place of the retry
 	if a, _ := n.ChangeJob(context.Background(), "s1", id, kernel.CancelJobChange); a.Refusal == nil || a.Refusal.Code != "runtime_job_not_cancellable" {
 		t.Errorf("cancelled twice: %+v", a)
 	}
@@ -179,7 +180,7 @@ func TestAShutdownPutsAJobBack(t *testing.T) {
 	if err := n.Drain(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if pt.paused.Load() != 1 {
+	if len(pt.halted) != 1 {
 		t.Error("the run was not stopped")
 	}
 	n = nodetest.Start(t, nodetest.Options{Model: free(), Plugins: plugins, Store: store, Blobs: blobs, Name: "node-b"})

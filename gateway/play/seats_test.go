@@ -119,12 +119,16 @@ func TestSeatsOverHTTP(t *testing.T) {
 	again := a.want("POST", path+"/invite", "", 200, "")["invite"].(string)
 	a.want("POST", "/seats/take", `{"invite":"`+handed+`"}`, 404, "invite_not_found") // withdrawn by the newer one
 	guest.want("POST", "/steer", `{"message":"我还在。","requestId":"still"}`, 200, "")   // until somebody takes the seat
-	p := s.node.Join(a.id)                                                            // the line that was said with nothing running is a turn
-	p.Settled()
-	p.Leave()
+	settled := func() {                                                               // a line that was said with nothing running is a turn
+		p := s.node.Join(a.id)
+		p.Settled()
+		p.Leave()
+	}
+	settled()
 	second := a.want("POST", "/seats/take", `{"invite":"`+again+`"}`, 200, "")["seatToken"].(string)
 	guest.want("POST", "/steer", `{"message":"我呢？"}`, http.StatusUnauthorized, "seat_token_invalid")
 	a.as(second).want("POST", "/steer", `{"message":"换我了。","requestId":"mine"}`, 200, "")
+	settled()
 
 	a.want("POST", path+"/free", "", 200, "")
 	a.as(second).want("POST", "/steer", `{"message":"我呢？"}`, http.StatusUnauthorized, "seat_token_invalid")
