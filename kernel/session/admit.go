@@ -80,9 +80,10 @@ func (s *step) enqueue(cmd Command) {
 	}
 }
 
-// known answers a command whose request id was used before: the same body gets the first outcome, another one an error.
+// known answers a command whose request id was used before: the same body gets the first outcome, another one an error. One
+// that was gathered is in the log, and does not wait with the turn of all.
 func (s *step) known(cmd *Command) bool {
-	if cur := s.Current; cur != nil && cur.RequestID == cmd.RequestID && cur.SeatID == cmd.SeatID {
+	if cur := s.Current; cur != nil && cur.gathered == nil && cur.RequestID == cmd.RequestID && cur.SeatID == cmd.SeatID {
 		joined := *cur
 		s.join(&joined, *cmd)
 		s.Current = &joined
