@@ -109,6 +109,7 @@ func FuzzSelect(f *testing.F) {
 	})
 }
 
+// Rule TP:319: a consumer of a contract says whether it wants one provider or all with cardinality.
 // Rule TP:626: an input holds values of the contract's providers of this turn, each with where it came from.
 // Rule REF:plugins.md §8: cardinality one takes the first, all has a list by runtime id; select reads a member of the value.
 func TestBind(t *testing.T) {
