@@ -121,6 +121,7 @@ func TestRequiresOnPoints(t *testing.T) {
 // Rule TP:318: two plugins that compete for a single point reject that combination.
 // Rule REF plugins.md §17: two active providers of a single point are a single-provider-conflict; the one asked for stays.
 // Rule EP:73: collect and pipeline allow several.
+// Rule TP:630: collect, pipeline or single decides how providers of a point combine and compete.
 func TestOneProviderOfASinglePoint(t *testing.T) {
 	compact := func(id string) *Loaded {
 		return provider(id, manifest.ExtensionDecl{Point: "history.compact@2", ID: "x"}, manifest.ExtensionDecl{Point: "prompt.segment@1", ID: "y"})
