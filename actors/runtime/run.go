@@ -36,6 +36,7 @@ type run struct {
 	events       []sdk.EmittedEvent
 	interactions []tools.Interaction // the last of each id
 	operations   []turn.Operation    // staged through write services, its own and those of its sub-agents
+	exports      []turn.Export       // of calls before it was resumed
 	attempted    []string            // of a sub-agent: the tools that write which it called in vain
 }
 
@@ -239,6 +240,6 @@ func (r *run) result(res turn.Result) turn.Result {
 		res.Status, res.StopReason, res.SkipReason, res.Error = turn.Failed, "invalid-output", "", err.Error()
 		return res
 	}
-	res.Proposals, res.Events, res.Operations = r.proposals, r.events, r.operations
+	res.Proposals, res.Events, res.Operations, res.Exports = r.proposals, r.events, r.operations, r.exports
 	return res
 }

@@ -22,6 +22,7 @@ func (r *run) restore(from *turn.Resumed) {
 	r.proposals = append(r.proposals, from.Proposals...)
 	r.events = append(r.events, from.Events...)
 	r.operations = append(r.operations, from.Operations...)
+	r.exports = from.Exports
 	r.world = world.Overlay(r.world, from.Proposals)
 	r.data.Overlay(from.Proposals)
 	for _, raw := range from.Interactions {
@@ -54,7 +55,7 @@ func (r *run) keep(res turn.Result) turn.Result {
 		s.Kept.Interactions = append(s.Kept.Interactions, raw)
 	}
 	res.Suspension = &s
-	res.Proposals, res.Events, res.Operations = r.proposals, r.events, r.operations
+	res.Proposals, res.Events, res.Operations, res.Exports = r.proposals, r.events, r.operations, r.exports
 	return turn.Unnested(res)
 }
 

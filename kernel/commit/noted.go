@@ -20,6 +20,7 @@ const (
 	notedSchema    = "character-schema"
 	notedData      = "plugin-data" // key: JSON [plugin, namespace, key]
 	notedLore      = "lorebook"    // key: JSON [plugin, entry]
+	notedExport    = "export"      // key: JSON [runtime, name]
 )
 
 // noted gives the records that the saved writes of a run would change, with their content in a state (seed:
@@ -73,6 +74,9 @@ func noted(s projections.State, r turn.Result) []projections.NotedRecord {
 	for _, op := range r.Operations {
 		touch(op.PluginID, op.Proposals)
 	}
+	for _, e := range r.Exports {
+		note(notedExport, e.RuntimeID, e.Name)
+	}
 	return out
 }
 
@@ -105,6 +109,11 @@ func contentOf(s projections.State, n projections.NotedRecord) string {
 	case notedData:
 		if rec, ok := s.PluginData.Get(part(0), part(1), part(2)); ok {
 			return digest(rec.Value)
+		}
+		return ""
+	case notedExport:
+		if e, ok := s.Exports.Find(part(0), part(1)); ok {
+			return digest(e.Value)
 		}
 		return ""
 	case notedLore:
@@ -140,7 +149,7 @@ func notedKey(parts []string) string {
 
 func notedParts(n projections.NotedRecord) func(int) string {
 	parts := []string{n.Key}
-	if n.Kind == notedData || n.Kind == notedLore {
+	if n.Kind == notedData || n.Kind == notedLore || n.Kind == notedExport {
 		parts = nil
 		_ = json.Unmarshal([]byte(n.Key), &parts) // written by notedKey
 	}

@@ -180,10 +180,12 @@ func TestANewItemVoidsTheOldOne(t *testing.T) {
 // its old writes never overwrite the new ones. Rule TP:208: the commit checks it once more and writes nothing.
 func TestARecordThatChangedMeanwhile(t *testing.T) {
 	s := playing(t)
-	s = apply(t, s, "e1", Plan(in(s, teller(), ran("p/b", note("other", "1")), waits(ran("p", note("old", "2"), raw("character.upsert", `{"id":"npc-1","name":"龙胆","type":"npc"}`),
-		raw("lorebook.upsert", `{"entries":[{"id":"潮","content":"x","strategy":"constant"}]}`), raw("character.schema.set", `{"types":["npc"],"attributes":[]}`))))))
+	p := ran("p", note("old", "2"), raw("character.upsert", `{"id":"npc-1","name":"龙胆","type":"npc"}`),
+		raw("lorebook.upsert", `{"entries":[{"id":"潮","content":"x","strategy":"constant"}]}`), raw("character.schema.set", `{"types":["npc"],"attributes":[]}`))
+	p.Exports = []turn.Export{{RuntimeID: "p/b", PluginID: "p", Name: "事实", Value: []byte(`1`)}}
+	s = apply(t, s, "e1", Plan(in(s, teller(), ran("p/b", note("other", "1")), waits(p))))
 	x := only(t, s)
-	if len(x.Noted) != 4 {
+	if len(x.Noted) != 5 {
 		t.Fatalf("noted: %+v", x.Noted)
 	}
 	expect(t, "untouched", OutOfDate(activate(s), x), "")
@@ -194,6 +196,7 @@ func TestARecordThatChangedMeanwhile(t *testing.T) {
 		"the schema":    &eventsv1.CharacterSchemaSet{Version: 2, Types: []string{"npc"}},
 		"the entry": &eventsv1.LorebookUpserted{Owner: &eventsv1.LorebookOwner{Kind: "plugin", PluginId: "p"},
 			Entries: []*eventsv1.LorebookEntry{{Id: "潮", Content: "y", Strategy: "constant"}}},
+		"the export": &eventsv1.OutputExported{PluginId: "p", RuntimeId: "p/b", Name: "事实", Value: []byte(`2`), Revision: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := resuming(t, activate(fold(t, s, "", change)), "e2", x.ID)

@@ -24,6 +24,7 @@ type Continuation struct {
 	Proposals    []sdk.Proposal
 	Events       []sdk.EmittedEvent
 	Operations   []Operation
+	Exports      []Export          // of calls that ended before
 	Interactions []json.RawMessage // asked and not proposed yet: the last of each id counts
 	Inputs       map[string]sdk.Input
 	Event        *sdk.EmittedEvent // what set off an event or a manual run
@@ -73,6 +74,7 @@ func EncodeContinuation(r Result) (*eventsv1.Continuation, error) {
 	out.Inputs = encode(k.Inputs, len(k.Inputs) > 0)
 	out.PlayerActions = encode(k.PlayerActions, len(k.PlayerActions) > 0)
 	out.Operations = encode(r.Operations, len(r.Operations) > 0)
+	out.Exports = encode(r.Exports, len(r.Exports) > 0)
 	return out, errors.Wrapf(err, "what %s keeps cannot be written as JSON", r.RuntimeID)
 }
 
@@ -101,7 +103,7 @@ func DecodeContinuation(b []byte) (Continuation, error) {
 	for _, part := range []struct {
 		from []byte
 		into any
-	}{{in.Inputs, &out.Inputs}, {in.PlayerActions, &out.PlayerActions}, {in.Operations, &out.Operations}} {
+	}{{in.Inputs, &out.Inputs}, {in.PlayerActions, &out.PlayerActions}, {in.Operations, &out.Operations}, {in.Exports, &out.Exports}} {
 		if len(part.from) == 0 {
 			continue
 		}

@@ -166,6 +166,7 @@ func RecursiveOf(r Result) sdk.RecursiveResult {
 func Unnested(r Result) Result {
 	var proposals []sdk.Proposal
 	var events []sdk.EmittedEvent
+	var operations []Operation
 	var fold func(list []Result, keep bool) []Result
 	fold = func(list []Result, keep bool) []Result {
 		out := slices.Clone(list)
@@ -175,14 +176,30 @@ func Unnested(r Result) Result {
 			n.Nested = fold(n.Nested, good)
 			if good {
 				proposals, events = append(proposals, n.Proposals...), append(events, n.Events...)
+				operations = append(operations, n.asked()...)
+				if e, ok := n.Exported(); ok {
+					r.Exports = append(r.Exports[:len(r.Exports):len(r.Exports)], e)
+				}
 			}
-			n.Proposals, n.Events, n.RecordAs = nil, nil, ""
+			n.Proposals, n.Events, n.Operations, n.RecordAs = nil, nil, nil, ""
 		}
 		return out
 	}
 	r.Nested = fold(r.Nested, true)
 	r.Proposals, r.Events = append(proposals, r.Proposals...), append(events, r.Events...)
+	r.Operations = append(operations, r.Operations...)
 	return r
+}
+
+// asked are the operations of a run, each with the name of who made it.
+func (r Result) asked() []Operation {
+	out := slices.Clone(r.Operations)
+	for i := range out {
+		if out[i].InvokedBy.RuntimeID == "" {
+			out[i].InvokedBy = InvokedBy{RuntimeID: r.RuntimeID, PluginID: r.PluginID, RunID: r.RunID}
+		}
+	}
+	return out
 }
 
 // Ended is the result of a run that could not report one itself.

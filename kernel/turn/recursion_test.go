@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/covel/covel/plugins/manifest"
@@ -138,17 +139,31 @@ func TestConcealmentGoesDown(t *testing.T) {
 	}
 }
 
-// A caller that suspends is saved with what its calls have left, in the order of the commit; a called run itself cannot wait.
+// Rule TL:676: a caller that suspends is saved with what its calls have left, in the order of the commit, and goes on with it: writes,
+// events, operations with the name of who asked, and what they publish. A called run itself cannot wait.
 func TestUnnested(t *testing.T) {
 	p := func(s string) []sdk.Proposal { return []sdk.Proposal{{Type: s}} }
 	e := func(s string) []sdk.EmittedEvent { return []sdk.EmittedEvent{{Topic: s}} }
 	r := Unnested(Result{Status: Suspended, Proposals: p("own"), Events: e("own"), Nested: []Result{
-		{RunID: "a", Status: Succeeded, RecordAs: "x", Proposals: p("a"), Events: e("a"), Usage: Usage{ModelCalls: 1}, Nested: []Result{{RunID: "aa", Status: Succeeded, Proposals: p("aa")}}},
-		{RunID: "b", Status: Failed, Proposals: p("b"), Nested: []Result{{RunID: "bb", Status: Succeeded, Proposals: p("bb")}}},
-	}})
+		{RunID: "a", RuntimeID: "book/a", PluginID: "book", Status: Succeeded, RecordAs: "x", Output: json.RawMessage(`"雾"`), Operations: []Operation{{ID: "o2"}, {ID: "o3", InvokedBy: InvokedBy{RuntimeID: "cast/mara"}}}, Proposals: p("a"), Events: e("a"), Usage: Usage{ModelCalls: 1}, Nested: []Result{{RunID: "aa", RuntimeID: "book/aa", PluginID: "book", Status: Succeeded, RecordAs: "y", Output: json.RawMessage(`1`), Contract: "y@1", Proposals: p("aa")}}},
+		{RunID: "b", Status: Failed, Proposals: p("b"), Nested: []Result{{RunID: "bb", Status: Succeeded, RecordAs: "z", Output: json.RawMessage(`2`), Operations: []Operation{{ID: "o4"}}, Proposals: p("bb")}}},
+	}, Operations: []Operation{{ID: "o1"}}, Exports: []Export{{RuntimeID: "book/old", Name: "w", Value: json.RawMessage(`0`)}}, Suspension: &Suspension{}})
 	expect(t, "proposals", r.Proposals, []sdk.Proposal{{Type: "aa"}, {Type: "a"}, {Type: "own"}})
 	expect(t, "events", r.Events, append(e("a"), e("own")...))
 	expect(t, "left", []any{len(r.Nested[0].Proposals), r.Nested[0].RecordAs, r.Nested[0].Usage.ModelCalls, len(r.Nested[0].Nested[0].Proposals)}, []any{0, "", 1, 0})
+	expect(t, "operations", r.Operations, []Operation{{ID: "o2", InvokedBy: InvokedBy{RuntimeID: "book/a", PluginID: "book", RunID: "a"}}, {ID: "o3", InvokedBy: InvokedBy{RuntimeID: "cast/mara"}}, {ID: "o1"}})
+	exports := []Export{{RuntimeID: "book/old", Name: "w", Value: json.RawMessage(`0`)}, {"book/aa", "book", "aa", "y", "y@1", json.RawMessage(`1`)}, {"book/a", "book", "a", "x", "", json.RawMessage(`"雾"`)}}
+	expect(t, "exports", r.Exports, exports)
+	saved, err := EncodeContinuation(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := DecodeContinuation(b)
+	expect(t, "what is read back", []any{err, kept.Exports, kept.Operations}, []any{nil, exports, r.Operations})
 	waits := SettleRecursive(Result{RunID: "c", Status: Suspended, Suspension: &Suspension{Reason: "谁？"}, Proposals: p("c")})
 	expect(t, "a called run that waits", []any{waits.Status, waits.Suspension == nil, len(waits.Proposals), strings.Contains(waits.Error, "let the caller suspend")}, []any{Failed, true, 0, true})
 	expect(t, "what a caller is told", RecursiveOf(Result{RunID: "d", Status: Failed, Error: "雾太大", Output: json.RawMessage(`1`)}), sdk.RecursiveResult{RunID: "d", Status: sdk.Failed, Error: "雾太大"})

@@ -105,6 +105,9 @@ type Result struct {
 	Reads []string
 	// RecordAs is the name the output is exported under when the run commits (io.output.recordAs), "" for none.
 	RecordAs string
+	// Exports are what calls of a resumed run had given to be exported before it suspended: they are published with it, before
+	// its own.
+	Exports []Export
 	// Operations are writes of other plugins that this run staged through write services, in order. They follow the run's
 	// commit unit (seed: turn-pipeline.txt, "Write-service operations commit in this transaction too").
 	Operations []Operation
@@ -122,6 +125,25 @@ type Result struct {
 	Concealed bool
 	// Fault: the failure is the plugin's own and counts for the fault latch (decisions: "Fault latch").
 	Fault bool
+}
+
+// Export is an output that is published under a name when its run commits.
+type Export struct {
+	RuntimeID string          `json:"runtimeId"`
+	PluginID  string          `json:"pluginId"`
+	RunID     string          `json:"runId"`
+	Name      string          `json:"name"` // io.output.recordAs
+	Contract  string          `json:"contract,omitempty"`
+	Value     json.RawMessage `json:"value"`
+}
+
+// Exported is what the run itself publishes when it commits; false for one that declares nothing, failed, was skipped by
+// itself, or gave no output (reference: plugins.md §8, "absent → empty object, and no export is published").
+func (r Result) Exported() (Export, bool) {
+	if r.RecordAs == "" || len(r.Output) == 0 || !r.Satisfies() {
+		return Export{}, false
+	}
+	return Export{r.RuntimeID, r.PluginID, r.RunID, r.RecordAs, r.Contract, r.Output}, true
 }
 
 // Operation is one call of a write service: what it stages for its provider, and who asked.

@@ -378,7 +378,7 @@ func (x *HeldEvent) GetPluginId() string {
 // NotedRecord is what a record that the saved writes would change held at the suspension.
 type NotedRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // character | character-schema | plugin-data | lorebook | …
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // character | character-schema | plugin-data | lorebook | export
 	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // of the content; empty when there was no such record
 	unknownFields protoimpl.UnknownFields
@@ -452,6 +452,7 @@ type Continuation struct {
 	Operations        []byte                 `protobuf:"bytes,11,opt,name=operations,proto3" json:"operations,omitempty"`                                       // JSON array of staged write-service operations
 	Loop              []byte                 `protobuf:"bytes,12,opt,name=loop,proto3" json:"loop,omitempty"`                                                   // the tool loop of an agent; empty for a function
 	Run               []byte                 `protobuf:"bytes,13,opt,name=run,proto3" json:"run,omitempty"`                                                     // JSON object of what else the run was bound to
+	Exports           []byte                 `protobuf:"bytes,14,opt,name=exports,proto3" json:"exports,omitempty"`                                             // JSON array of what calls of the run publish with it
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -573,6 +574,13 @@ func (x *Continuation) GetLoop() []byte {
 func (x *Continuation) GetRun() []byte {
 	if x != nil {
 		return x.Run
+	}
+	return nil
+}
+
+func (x *Continuation) GetExports() []byte {
+	if x != nil {
+		return x.Exports
 	}
 	return nil
 }
@@ -1083,7 +1091,7 @@ const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"\vNotedRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
-	"\x06digest\x18\x03 \x01(\tR\x06digest\"\xf4\x03\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"\x8e\x04\n" +
 	"\fContinuation\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12=\n" +
 	"\tproposals\x18\x02 \x03(\v2\x1f.covel.events.v1.StagedProposalR\tproposals\x124\n" +
@@ -1100,7 +1108,8 @@ const file_covel_events_v1_suspension_proto_rawDesc = "" +
 	"operations\x18\v \x01(\fR\n" +
 	"operations\x12\x12\n" +
 	"\x04loop\x18\f \x01(\fR\x04loop\x12\x10\n" +
-	"\x03run\x18\r \x01(\fR\x03run\">\n" +
+	"\x03run\x18\r \x01(\fR\x03run\x12\x18\n" +
+	"\aexports\x18\x0e \x01(\fR\aexports\">\n" +
 	"\x0eStagedProposal\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
 	"\apayload\x18\x02 \x01(\fR\apayload\"7\n" +
