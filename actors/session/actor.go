@@ -288,6 +288,8 @@ func (s *session) run(c actor.Context, effects []kernel.Effect) {
 			if s.KeepLatch != nil {
 				s.KeepLatch(e.Latch)
 			}
+		case kernel.SettleWait:
+			s.publish(Update{Progress: settling(e)})
 		case kernel.PluginPaused:
 			s.plugin(e)
 		case kernel.Reset:

@@ -23,6 +23,10 @@ func (s *session) progress(p kernel.Progress) {
 	s.publish(Update{Progress: &p})
 }
 
+func settling(w kernel.SettleWait) *kernel.Progress {
+	return &kernel.Progress{ExecutionID: w.ExecutionID, Kind: kernel.TurnSettling, Settle: &w}
+}
+
 // plugin tells everyone that a plugin was paused, or runs again.
 func (s *session) plugin(e kernel.PluginPaused) {
 	p := kernel.Progress{Kind: kernel.ResumedPlugin, PluginID: e.PluginID}
@@ -58,6 +62,9 @@ func (s *session) read(c actor.Context, e envelope) {
 		return
 	}
 	view := View{State: s.state.Hot, Working: s.state.Working(), Err: s.broken, JobPhases: s.state.JobPhases(), PausedPlugins: s.state.Latch.Paused()}
+	if w := s.state.Settles; len(w.Jobs) > 0 {
+		view.Settling = settling(w)
+	}
 	if s.live != nil {
 		live := *s.live
 		view.Live = &live

@@ -43,6 +43,8 @@ type Follow struct{ Subscription *Subscription }
 type View struct {
 	State projections.State
 	Live  *kernel.Live // the running execution, nil when none runs here
+	// Settling is what an execution that is about to start waits for, nil when none does.
+	Settling *kernel.Progress
 	// Working: this activation is at something a client waits for; a turn runs, or is about to.
 	Working bool
 	Err     error // the session cannot be read

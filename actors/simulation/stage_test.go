@@ -263,6 +263,9 @@ func (st *stage) watchFrom(ctx context.Context, n *running, state projections.St
 			return
 		}
 		if p := u.Progress; p != nil {
+			if _, begun := executions[p.ExecutionID]; p.Kind == kernel.TurnSettling && !begun {
+				continue // before its first progress; it has no number
+			}
 			ofNone := p.Kind == kernel.PausedPlugin || p.Kind == kernel.ResumedPlugin
 			if p.N <= executions[p.ExecutionID] && !ofNone || (p.ExecutionID == "") != ofNone {
 				st.blame("%s shows progress %d of %s after %d", n.name, p.N, p.ExecutionID, executions[p.ExecutionID])

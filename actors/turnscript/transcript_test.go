@@ -101,7 +101,15 @@ func answerText(a kernel.Answer) string {
 			text += fmt.Sprintf(" [%s: %s]", i.Field, i.Message)
 		}
 	case a.Status == kernel.Queued:
-		text += fmt.Sprintf(" behind %d", a.Ahead)
+		if a.SettleWait == nil {
+			text += fmt.Sprintf(" behind %d", a.Ahead)
+			break
+		}
+		var jobs []string
+		for _, j := range a.SettleWait.Jobs {
+			jobs = append(jobs, j.RuntimeID)
+		}
+		text += ", it waits for " + strings.Join(jobs, ", ")
 	case a.Repeat:
 		text += " before"
 	}

@@ -69,6 +69,9 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) {
 				return
 			case a.Status == kernel.Queued:
 				st.begin()
+				if w := a.SettleWait; w != nil {
+					st.event(0, transientOf(kernel.Progress{ExecutionID: w.ExecutionID, Kind: kernel.TurnSettling, Settle: w}, time.Now().UTC()).Event)
+				}
 				continue
 			}
 			if a.JobID != "" { // it runs in the background; nobody waits for it

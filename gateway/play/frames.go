@@ -356,6 +356,11 @@ func transientOf(p kernel.Progress, now time.Time) Transient {
 		reported(p, put, payload)
 	case kernel.AssetProgressed:
 		assetProgress(p, put, payload)
+	case kernel.TurnSettling:
+		payload = map[string]any{"jobs": nonNil(p.Settle.Jobs)}
+		if !p.Settle.Until.IsZero() {
+			payload["until"] = p.Settle.Until.UTC()
+		}
 	case kernel.PausedPlugin, kernel.ResumedPlugin: // of no execution
 		payload = map[string]any{"pluginId": p.PluginID}
 		put("reason", p.Reason)

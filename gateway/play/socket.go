@@ -415,7 +415,7 @@ func (c *conn) welcome(v node.View, h hello) bool {
 					return false
 				}
 			}
-			return true
+			return c.settling(v)
 		}
 		if !c.send(resetMessage{"system.reset", reason}) {
 			return false
@@ -427,7 +427,12 @@ func (c *conn) welcome(v node.View, h hello) bool {
 		return false
 	}
 	w.View = &view
-	return c.send(w)
+	return c.send(w) && c.settling(v)
+}
+
+// settling tells who joins what the next turn waits for.
+func (c *conn) settling(v node.View) bool {
+	return v.Settling == nil || c.send(transientOf(*v.Settling, time.Now().UTC()))
 }
 
 // missed gives the frames between what a client has seen and now; reason says why that is not possible. A number counts

@@ -43,6 +43,7 @@ type Answer struct {
 	JobID       string         // accepted: the background job that was queued or changed
 	SeatID      string         // accepted: the seat that was changed
 	Repeat      bool           // accepted before
+	SettleWait  *SettleWait    // queued: it has come to its turn and waits for these jobs
 	Refusal     *Refusal
 }
 

@@ -174,6 +174,51 @@ func TestTheNextTurnWaitsForSettleJobs(t *testing.T) {
 	s.check()
 }
 
+// Rule TP:421: whoever waits at the barrier is told so at once, and everybody for which jobs and how long; the end of the wait is told
+// too, whether the turn begins, its command is stopped, the session leaves, or another activation writes.
+func TestTheWaitIsTold(t *testing.T) {
+	for name, end := range map[string]func(*sim){
+		"the job ends":  func(s *sim) { s.jobResult = remembered },
+		"the limit":     func(s *sim) { s.at(s.now.Add(5 * time.Second)) },
+		"a stop":        func(s *sim) { s.feed(StopTurn{}) },
+		"a drain":       func(s *sim) { s.jobResult = remembered; s.feed(Drain{}) },
+		"another write": func(s *sim) { s.feed(Foreign{}); s.jobResult = remembered },
+		"a paused session": func(s *sim) {
+			s.feed(ChangeStatus{Change{Kind: Pause, ID: "pause"}})
+			s.jobResult = remembered
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := playing(t, extract(true))
+			s.say("l1", "我去码头。")
+			j := s.only(t)
+			a := s.say("l2", "我点亮灯。")
+			want := SettleWait{ExecutionID: s.state.Current.ExecutionID, Jobs: []Awaited{{j.ID, "memory/extract", "memory"}}, Until: s.now.Add(5 * time.Second)}
+			if a.Status != Queued || a.Ahead != 0 || a.SettleWait == nil || fmt.Sprint(*a.SettleWait) != fmt.Sprint(want) {
+				t.Fatalf("the sender hears %+v", a)
+			}
+			if fmt.Sprint(s.settles) != fmt.Sprint([]SettleWait{want}) || fmt.Sprint(s.state.Settles) != fmt.Sprint(want) {
+				t.Fatalf("told %v", s.settles)
+			}
+			end(s)
+			s.run()
+			last := s.settles[len(s.settles)-1]
+			if last.ExecutionID != want.ExecutionID || len(last.Jobs) > 0 || len(s.state.Settles.Jobs) > 0 {
+				t.Errorf("in the end told %v", s.settles)
+			}
+			queued := 0
+			for _, a := range s.heard[s.token] {
+				if a.Status == Queued {
+					queued++
+				}
+			}
+			if name != "another write" && queued != 1 {
+				t.Errorf("queued %d times", queued)
+			}
+		})
+	}
+}
+
 // Rule TP:424: past the earliest limit the timeout is recorded and the execution begins; Rule TP:429: the job is neither ended
 // by it nor done: it is committed after the turn.
 func TestTheWaitHasALimit(t *testing.T) {

@@ -31,6 +31,7 @@ type Progress struct {
 	ParentRunID string              // of a run that another one called, or asked as a sub-agent
 	Report      *sdk.ProgressReport // job-status.updated
 	Asset       *sdk.AssetProgress  // asset.progress
+	Settle      *SettleWait         // turn.settling; N is 0, since the execution has not begun
 }
 
 // WithoutContents is what may be told of a concealed runtime: who it is, that it runs, how it ended and how long it took.
@@ -67,6 +68,7 @@ const (
 	AssetProgressed  ProgressKind = "asset.progress"     // what a run reports of a file it makes
 	PausedPlugin     ProgressKind = "plugin.paused"      // after repeated errors; of no execution
 	ResumedPlugin    ProgressKind = "plugin.resumed"     // of no execution
+	TurnSettling     ProgressKind = "turn.settling"      // what waits for background jobs before it begins
 	SchedulingHazard ProgressKind = "scheduling.hazard"  // what the scheduler did that an author might not expect
 )
 

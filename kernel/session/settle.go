@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"time"
 
 	"github.com/covel/covel/kernel/job"
@@ -14,8 +15,9 @@ type barrier struct {
 	key      string // of whose start it stands before
 	until    time.Time
 	over     bool
-	timedOut []string // not finished when the wait ended
-	skipped  []string // could not be started, so not waited for
+	awaits   []projections.Job // not finished yet
+	timedOut []string          // not finished when the wait ended
+	skipped  []string          // could not be started, so not waited for
 }
 
 // barrierPassed says whether an execution named key may start: every settle job of the session has ended, or the earliest of their
@@ -29,7 +31,7 @@ func (s *step) barrierPassed(key string) bool {
 		return true
 	}
 	wait, skip := job.Awaited(s.Hot, s.env.Now, s.env.ready, s.atWork)
-	b.skipped, b.over = idsOf(skip), len(wait) == 0
+	b.skipped, b.over, b.awaits = idsOf(skip), len(wait) == 0, wait
 	if !b.over {
 		if b.until.IsZero() {
 			b.until = earliest(wait, s.env.Now)
@@ -40,6 +42,61 @@ func (s *step) barrierPassed(key string) bool {
 	}
 	s.barrier = &b
 	return b.over
+}
+
+// SettleWait is what an execution that is about to start waits for. It is told when it begins and whenever it changes, for the
+// last time without jobs: the execution starts, or what asked for it was refused or stopped.
+type SettleWait struct {
+	// ExecutionID is the execution that will start; where a request goes on by itself, the one that ended last.
+	ExecutionID string
+	Jobs        []Awaited
+	Until       time.Time // when it is not waited for any longer
+}
+
+// Awaited is a job that is waited for.
+type Awaited struct {
+	JobID     string `json:"jobId"`
+	RuntimeID string `json:"runtimeId"`
+	PluginID  string `json:"pluginId"`
+}
+
+func (SettleWait) sessionEffect() {}
+
+// settleWait gives what the session waits for at the barrier now, the zero value for nothing.
+func (s *step) settleWait() SettleWait {
+	b := s.barrier
+	switch {
+	case b == nil || b.over || s.Phase == Stopped || s.Phase == Recovering:
+		return SettleWait{}
+	case s.Current != nil && s.waits && b.key == s.Current.ExecutionID:
+	case s.Current == nil && s.goesOn() && b.key == s.Committed:
+	default:
+		return SettleWait{}
+	}
+	w := SettleWait{ExecutionID: b.key, Until: b.until}
+	for _, j := range b.awaits {
+		w.Jobs = append(w.Jobs, Awaited{JobID: j.ID, RuntimeID: j.RuntimeID, PluginID: j.PluginID})
+	}
+	return w
+}
+
+// tellSettleWait tells everybody what is waited for, and those whose command waits that it does.
+func (s *step) tellSettleWait() {
+	now, before := s.settleWait(), s.Settles
+	if now.ExecutionID == before.ExecutionID && slices.Equal(now.Jobs, before.Jobs) {
+		return
+	}
+	s.Settles = now
+	if before.ExecutionID != "" && before.ExecutionID != now.ExecutionID {
+		s.do(SettleWait{ExecutionID: before.ExecutionID})
+	}
+	if now.ExecutionID == "" {
+		return
+	}
+	s.do(now)
+	if s.Current != nil && before.ExecutionID != now.ExecutionID {
+		s.reply(s.Current.Tokens, Answer{Status: Queued, SettleWait: &now})
+	}
 }
 
 // report is what the start of the execution says about the wait, nil when there is nothing to say; it is said once.

@@ -58,6 +58,7 @@ type sim struct {
 	onSave       func(projections.State) // told of every snapshot; nil: nobody looks
 	latch        latch.Latch             // in the memory of the node
 	paused       []PluginPaused
+	settles      []SettleWait
 	installed    *Installed // told with every settling; nil: nobody looks
 }
 
@@ -195,6 +196,8 @@ func (s *sim) do(effects []Effect) {
 			s.heard[e.Token] = append(s.heard[e.Token], e.Reply)
 		case KeepLatch:
 			s.latch = e.Latch
+		case SettleWait:
+			s.settles = append(s.settles, e)
 		case PluginPaused:
 			s.paused = append(s.paused, e)
 		case Reset:

@@ -72,6 +72,7 @@ type State struct {
 	wakeAt      time.Time       // the next Tick that was asked for
 	barrier     *barrier        // of the execution that is about to start
 	waits       bool            // Current waits at the barrier
+	Settles     SettleWait      // what clients were told to be waited for there
 
 	// told: those who follow know already that what they have is no prefix of the stream any more.
 	told bool

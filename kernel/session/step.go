@@ -87,6 +87,7 @@ func Step(state State, env Env, in Input) (State, []Effect) {
 	if s.Execution == "" && len(s.Said) > 0 { // it ended in another way than by its own commit
 		s.tellHeard("")
 	}
+	s.tellSettleWait()
 	s.offerJobs()
 	return s.State, s.effects
 }

@@ -185,7 +185,7 @@ func (g *Game) join(r play.Running) {
 
 // progress shows what a running turn is doing; nothing of it is final.
 func (g *Game) progress(t client.Transient) {
-	if t.ExecutionID == g.execution && t.N <= g.n {
+	if t.ExecutionID == g.execution && t.N <= g.n && t.N > 0 {
 		return
 	}
 	g.begin(t.ExecutionID)

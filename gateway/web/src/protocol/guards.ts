@@ -448,10 +448,7 @@ const transient = z.discriminatedUnion('type', [
   event('tool.failed', toolCall),
   event(
     'turn.settling',
-    z
-      .unknown()
-      .optional()
-      .transform(() => ({})),
+    z.object({ jobs: list(z.object({ jobId: text, runtimeId: text, pluginId: text })) }),
   ),
 ]);
 

@@ -401,7 +401,7 @@ export type TransientEvent =
   | EventOf<'tool.calling' | 'tool.completed' | 'tool.failed', { runtimeId: string; toolName: string }>
   | EventOf<'llm.waiting', { runtimeId: string; waitMs: number }>
   | EventOf<'plugin.paused' | 'plugin.resumed', { pluginId: string }>
-  | EventOf<'turn.settling', Record<string, never>>;
+  | EventOf<'turn.settling', { jobs: { jobId: string; runtimeId: string; pluginId: string }[] }>;
 
 // Server to client
 

@@ -210,7 +210,13 @@ function transient(state: SessionState, message: Transient): SessionState {
     return { ...state, ahead: progress(state.ahead, message) };
   }
   const work = progress(state.work, message);
-  return work === state.work ? state : { ...state, work };
+  if (work === state.work) return state;
+  // It waits no more: the turn begins and tells so itself, or its command was refused or stopped.
+  const over =
+    message.event.type === 'turn.settling' && !work.settling && work.steps.length + work.streams.length === 0;
+  const next: SessionState = { ...state, work };
+  if (over) delete next.work;
+  return next;
 }
 
 function older(state: SessionState, cursor: string, page: MessagePage): SessionState {

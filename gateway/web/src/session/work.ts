@@ -3,24 +3,25 @@ import type { Work } from './state';
 
 /**
  * Folds one progress message into the work it belongs to.
- * A number that was seen is a repeat and changes nothing. A number that was skipped is allowed: the server
- * joins adjacent text for a slow reader, and the committed text replaces everything here anyway.
+ * A number that was seen is a repeat and changes nothing; what is told before the turn begins has none (0). A number
+ * that was skipped is allowed: the server joins adjacent text for a slow reader, and the committed text replaces
+ * everything here anyway.
  */
 export function progress(work: Work | undefined, message: Transient): Work {
   const mine =
     work?.executionId === message.executionId
       ? work
       : { executionId: message.executionId, n: 0, streams: [], steps: [], settling: false };
-  if (mine === work && message.n <= mine.n) return mine;
+  if (mine === work && message.n !== 0 && message.n <= mine.n) return mine;
   // Whatever comes after a pause ends it.
   const { waitMs: _, ...awake } = mine;
-  return { ...applied(awake, message.event), n: message.n };
+  return { ...applied(awake, message.event), n: Math.max(mine.n, message.n) };
 }
 
 function applied(work: Work, event: TransientEvent): Work {
   switch (event.type) {
     case 'turn.settling':
-      return { ...work, settling: true };
+      return { ...work, settling: event.payload.jobs.length > 0 };
     case 'llm.waiting':
       return { ...work, waitMs: event.payload.waitMs };
     case 'plugin.paused':

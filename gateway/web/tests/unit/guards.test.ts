@@ -64,8 +64,13 @@ describe('what comes from the server', () => {
       read({ type: 'transient', executionId: 'x', n: 1, event: { type: 'new.kind', payload: {} } }),
     ).toBeUndefined();
     expect(
-      read({ type: 'transient', executionId: 'x', n: 1, event: { type: 'turn.settling' } }),
-    ).toMatchObject({ event: { type: 'turn.settling' } });
+      read({
+        type: 'transient',
+        executionId: 'x',
+        n: 0,
+        event: { type: 'turn.settling', payload: { jobs: [{ jobId: 'j' }] } },
+      }),
+    ).toMatchObject({ event: { payload: { jobs: [{ jobId: 'j', runtimeId: '' }] } } });
   });
 
   it('a refusal: issues from details, frames of a conflict, and a server that sends neither', () => {

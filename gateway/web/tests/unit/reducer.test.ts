@@ -26,6 +26,8 @@ import {
   welcome,
 } from './build';
 
+const job = { jobId: 'j1', runtimeId: 'clerk', pluginId: 'clerk' };
+
 describe('a turn', () => {
   it('shows the accepted line, streams, and replaces the stream with the final text', () => {
     let s = say(greeted(), 'r1', 'I look at the sea');
@@ -147,7 +149,7 @@ describe('a turn', () => {
     let s = feed(
       greeted(),
       frame(12, started('r1', 'x1')),
-      transient('x1', 1, { type: 'turn.settling', payload: {} }),
+      transient('x1', 0, { type: 'turn.settling', payload: { jobs: [job] } }),
     );
     expect(s.work?.settling).toBe(true);
     s = feed(
@@ -684,10 +686,33 @@ describe('commands', () => {
     let s = sent(say(greeted(), 'r1', 'hi'), 'r1');
     s = feed(
       s,
-      transient('x1', 1, { type: 'turn.settling', payload: {} }),
+      transient('x1', 0, { type: 'turn.settling', payload: { jobs: [job] } }),
       refusal('r1', 'session_not_active'),
     );
     expect(s.work).toBeUndefined();
+  });
+
+  it('what waits for background jobs says so to everybody, until it begins or does not', () => {
+    const settling = (jobs: (typeof job)[]) =>
+      transient('x1', 0, { type: 'turn.settling', payload: { jobs } });
+    let s = feed(greeted(), settling([job, { ...job, jobId: 'j2' }]), settling([job]));
+    expect(s.work).toMatchObject({ executionId: 'x1', n: 0, settling: true });
+    expect(feed(s, settling([])).work).toBeUndefined();
+    s = feed(
+      s,
+      settling([]),
+      frame(12, started('r1', 'x1')),
+      transient('x1', 1, {
+        type: 'runtime.started',
+        payload: {
+          runtimeId: 'narrator',
+          pluginId: 'narrator',
+          label: 'The narrator is writing',
+          stage: 'narrative',
+        },
+      }),
+    );
+    expect(s.work).toMatchObject({ n: 1, settling: false, steps: [{ runtimeId: 'narrator' }] });
   });
 
   it('saved by a tab that was reloaded go out again; spokenText reads their line', () => {
