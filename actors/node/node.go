@@ -70,6 +70,7 @@ type Config struct {
 const (
 	DefaultIdleAfter = 10 * time.Minute
 	DefaultDueEvery  = 30 * time.Second
+	dueRetry         = time.Second // after a scan that failed (seed: turn-pipeline.txt §2.3, "If a scan fails, it retries 1 second later")
 	requestTimeout   = 10 * time.Second
 )
 
@@ -300,16 +301,18 @@ func (n *Node) follow(ctx context.Context) {
 // scan wakes sessions that nobody has open and that have something to end.
 func (n *Node) scan(ctx context.Context) {
 	for {
+		next := n.DueEvery
 		ids, err := n.Due.Due(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
 			n.Log.Warn("due scan failed", "error", err)
+			next = min(next, dueRetry)
 		}
 		for _, id := range ids {
 			if err := n.Wake(ctx, id); err != nil && ctx.Err() == nil && !errors.Is(err, ErrNotFound) {
 				n.Log.Warn("due session not woken", "session", id, "error", err)
 			}
 		}
-		if !sleep(ctx, n.DueEvery) {
+		if !sleep(ctx, next) {
 			return
 		}
 	}

@@ -33,9 +33,10 @@ type shell struct {
 	follows  bool // a follower is there, and has seen everything up to shown
 	shown    events.Version
 	inFlight int
-	last     *session.Append // the append that was sent last
-	past     []session.Input // what was delivered before
-	paused   []string        // plugins, as everybody was told
+	last     *session.Append   // the append that was sent last
+	past     []session.Input   // what was delivered before
+	paused   []string          // plugins, as everybody was told
+	settles  []session.Awaited // what clients were told last to be waited for
 }
 
 // op is something under way outside of the activation.
@@ -248,6 +249,8 @@ func (s *shell) carry(e session.Effect) {
 		s.ops = append(s.ops, op{keep: &state})
 	case session.TellTurn:
 		s.tell(e)
+	case session.SettleWait:
+		s.settles = e.Jobs
 	case session.KeepLatch:
 		w.latches[s.at] = e.Latch
 	case session.PluginPaused:

@@ -462,7 +462,7 @@ func (w *world) ended() {
 			continue
 		}
 		st := s.state
-		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Working() || len(st.Jobs) > 0 || len(st.Said) > 0 || st.Stop != "" {
+		if st.Phase != session.Idle || st.InFlight != nil || len(st.Queue)+len(st.Changes) > 0 || st.Current != nil || st.Execution != "" || st.Working() || len(st.Jobs) > 0 || len(st.Said) > 0 || st.Stop != "" || len(s.settles) > 0 {
 			blame("%s does not come to rest: %s", s.name, w.where())
 		}
 		if st.Hot.Version != w.log.head() {
