@@ -86,6 +86,9 @@ func (c charged) Capacity(slot string) model.Capacity { return model.CapacityOf(
 // Price implements model.Priced.
 func (c charged) Price(slot string) *model.Price { return model.PriceOf(c.Provider, slot) }
 
+// ModelName implements model.Named.
+func (c charged) ModelName(slot string) string { return model.NameOf(c.Provider, slot) }
+
 // timeSpent: the time of the execution's allowance is used up while this run goes on.
 type timeSpent struct{ why string }
 

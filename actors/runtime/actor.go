@@ -64,8 +64,9 @@ type runtime struct {
 	subagents   subagents
 	said        []Interject // lines of the player that came before the loop began
 
-	spending sync.Mutex
-	spent    trace.Usage // of the model calls that have ended
+	spending    sync.Mutex
+	spent       trace.Usage // of the model calls that have ended
+	spentInStep trace.Usage // of those of the newest step
 }
 
 // overdue: plugin code did not come back within its limit, whether it heeds its context or not. What it still returns is
@@ -211,6 +212,7 @@ func (r *runtime) end(c actor.Context, res turn.Result) {
 // report checks the result as it is after the hooks, tells the parent, and stops.
 func (r *runtime) report(c actor.Context, res turn.Result) {
 	res = r.run.result(res)
+	res.Usage = usageOf(r.total(), res.Usage)
 	if r.run.start.Subagent != nil {
 		res = r.withoutWrites(res)
 	}

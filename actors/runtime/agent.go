@@ -146,9 +146,10 @@ func (a *agent) step(c actor.Context, in loop.Input) {
 		case loop.Review:
 			a.review(c, e)
 		case loop.StepStarted:
+			a.r.stepBegins()
 			a.r.emit(trace.StepStarted, trace.Step{Step: e.Step})
 		case loop.StepCompleted:
-			a.r.emit(trace.StepCompleted, trace.StepEnd{Step: e.Step, ToolCalls: e.ToolCalls, Failed: e.Failed, Usage: usage(e.Usage)})
+			a.r.emit(trace.StepCompleted, trace.StepEnd{Step: e.Step, ToolCalls: e.ToolCalls, Failed: e.Failed, Usage: a.r.stepTotal()})
 		case loop.CallModel:
 			a.callModel(c, e)
 		case loop.RunTools:

@@ -63,13 +63,9 @@ func (a *agent) callModel(c actor.Context, e loop.CallModel) {
 			}
 		}
 		told := a.r.emitCall(e, strconv.FormatUint(call, 10), pause)
-		signs := 0
 		defer func() { told.ended(done.reply, done.err) }()
 		done.reply, done.err = a.r.Model.Generate(ctx, request, func(d model.Delta) {
-			if signs++; signs == 1 {
-				told.first = time.Now()
-			}
-			if d.Text != "" || signs == 1 {
+			if first := told.heard(d); d.Text != "" || first {
 				root.Send(self, modelDelta{call, d.Text})
 			}
 		})

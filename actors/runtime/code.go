@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/pkg/errors"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/allowance"
 	"github.com/covel/covel/kernel/loop"
@@ -126,9 +127,14 @@ func (r *runtime) function(c actor.Context) {
 	self, root := c.Self(), c.ActorSystem().Root
 	k := r.newCode(append(append([]string{}, rt.Function.BuiltinTools...), rt.Function.PluginTools...))
 	r.limit(c, timeout, "the handler")
+	r.emit(trace.FunctionExecuting, trace.Function{Handler: rt.Function.Handler})
 	safego.Go("handler", func() {
+		began := time.Now()
 		var done any = handlerDone{err: errors.New("the handler panicked")}
-		defer func() { root.Send(self, done) }()
+		defer func() {
+			r.emit(trace.FunctionCompleted, functionEnd(rt.Function.Handler, done, time.Since(began)))
+			root.Send(self, done)
+		}()
 		defer k.end()
 		ctx, cancel := context.WithTimeout(r.ctx, timeout)
 		defer cancel()
@@ -140,6 +146,17 @@ func (r *runtime) function(c actor.Context) {
 			done = overdue{"the handler"}
 		}
 	})
+}
+
+// functionEnd tells how a handler came back.
+func functionEnd(handler string, done any, took time.Duration) trace.FunctionEnd {
+	end := trace.FunctionEnd{Handler: handler, DurationMs: took.Milliseconds(), Outcome: "timeout"}
+	if m, ok := done.(handlerDone); ok {
+		if end.Outcome = string(m.result.Outcome); m.err != nil {
+			end.Outcome, end.Error = string(sdk.Failed), m.err.Error()
+		}
+	}
+	return end
 }
 
 func (r *runtime) handled(c actor.Context, m handlerDone) {

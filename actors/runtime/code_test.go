@@ -409,8 +409,8 @@ func TestFunctionGateway(t *testing.T) {
 		res := d.play(rt)
 		same(t, "result", []any{res.Error, string(res.Output)}, []any{"", `["灯。",{"灯":1},true]`})
 		same(t, "slots", slots, []string{"cheap book/ask", "story book/ask", "cheap book/ask"})
-		same(t, "usage", res.Usage, turn.Usage{InputTokens: 21, OutputTokens: 6, ModelCalls: 3})
-		same(t, "traced", len(d.traced(trace.LLMCalling, trace.LLMResponded)), 6)
+		same(t, "usage", res.Usage, turn.Usage{InputTokens: 21, OutputTokens: 6, ModelCalls: 3, Unpriced: 3})
+		same(t, "traced", len(d.traced(trace.GatewayCalling, trace.GatewayResponded)), 6)
 	})
 }
 

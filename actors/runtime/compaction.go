@@ -15,6 +15,7 @@ import (
 	"github.com/covel/covel/kernel/model"
 	"github.com/covel/covel/kernel/prompt"
 	kernelsession "github.com/covel/covel/kernel/session"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/points"
 	"github.com/covel/covel/plugins/sdk"
@@ -68,6 +69,14 @@ func (s *Shared) Health() map[string]string {
 		return nil
 	}
 	return s.extensions.Health()
+}
+
+// Usage is what the models cost that extensions asked.
+func (s *Shared) Usage() turn.Usage {
+	if s == nil || s.extensions == nil {
+		return turn.Usage{}
+	}
+	return s.extensions.Usage()
 }
 
 func (s *Shared) call(ctx context.Context, point string, input any) (extension.Result, error) {
@@ -142,6 +151,8 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 		return nil
 	}
 	who := extension.Provider{PluginID: providers[0].Plugin.Manifest.ID, ID: providers[0].Decl.ID}
+	provider := about
+	provider.PluginID = who.PluginID
 	result, err := s.ask(ctx, f, in, who)
 	if ctx.Err() != nil {
 		return nil // the run was stopped: nobody failed
@@ -155,14 +166,12 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	var ended sdk.CompactionEnded
 	if result != nil {
 		ended.Compacted = result.Messages
-		r.emit(trace.ContextCompacted, map[string]any{
-			"providerPluginId": who.PluginID, "messages": result.Messages, "summaries": len(result.Summaries), "estimatedTokens": in.EstimatedTokens, "truncated": len(result.Truncated) > 0,
-		})
+		r.Trace.Emit(provider, trace.ContextCompacted, compacted(in, *result))
 		ended.SummaryID = result.Summaries[len(result.Summaries)-1].ID
 	}
 	n, show := s.failures.note(f.State.Session.ID, reason != "")
 	if reason != "" {
-		r.emit(trace.ContextCompactionFailed, trace.CompactionFailed{Plugin: who.PluginID, Extension: who.ID, Reason: reason, Consecutive: n})
+		r.Trace.Emit(provider, trace.ContextCompactionFailed, trace.CompactionFailed{Extension: who.ID, Reason: reason, Consecutive: n})
 		r.Log.Warn("the history could not be compacted", "session", f.State.Session.ID, "plugin", who.PluginID, "failures", n, "reason", reason)
 	}
 	if show {
@@ -170,6 +179,34 @@ func (s *Shared) compact(ctx context.Context, r *runtime, system string, view hi
 	}
 	hook.Run(ctx, f.Hooks, sdk.OnPostCompaction, about, ended)
 	return result
+}
+
+// compacted tells what a compaction saved.
+func compacted(in sdk.CompactInput, r compaction.Result) trace.Compacted {
+	out := trace.Compacted{Messages: r.Messages, EstimatedTokens: in.EstimatedTokens}
+	known := map[string]string{}
+	for _, s := range in.ExistingSummaries {
+		known[s.ID] = s.Content
+		out.TokenSavings += sdk.EstimateTokens(s.Content)
+	}
+	for _, m := range in.Messages[:r.Messages] {
+		out.TokenSavings += sdk.EstimateTokens(m.Content)
+	}
+	out.SummariesMerged = len(known)
+	for _, s := range r.Summaries {
+		out.SummaryID, out.FocusSections = s.ID, s.FocusSections
+		out.SummaryIDs = append(out.SummaryIDs, s.ID)
+		size := sdk.EstimateTokens(s.Content)
+		out.TotalTokens += size
+		if before, same := known[s.ID]; same && before == s.Content {
+			out.SummariesMerged--
+		} else {
+			out.SummaryTokens += size
+			out.SummaryTruncated = out.SummaryTruncated || r.Truncated[s.ID]
+		}
+	}
+	out.TokenSavings -= out.TotalTokens
+	return out
 }
 
 // storySlot is the slot of the model that tells the story, whoever's context is built first.

@@ -18,6 +18,7 @@ import (
 	"github.com/covel/covel/internal/safego"
 	"github.com/covel/covel/kernel/extension"
 	"github.com/covel/covel/kernel/model"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/kernel/world"
 	"github.com/covel/covel/plugins/points"
 	"github.com/covel/covel/plugins/registry"
@@ -38,6 +39,14 @@ type Extensions struct {
 	mu     sync.Mutex
 	known  map[string]*extensionCall
 	health map[string]string // by plugin whose handlers were asked: "", or the first failure
+	used   turn.Usage        // of models that handlers asked
+}
+
+// Usage is what the models cost that handlers asked.
+func (e *Extensions) Usage() turn.Usage {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.used
 }
 
 // Health tells how the plugins did whose handlers were asked.
@@ -231,19 +240,12 @@ func (e *Extensions) view(pr registry.Provider, point string) *sdk.ExtensionCont
 // asking tells the trace what a handler asks of a model.
 func (e *Extensions) asking(point, plugin string) func(context.Context, model.Request) (context.Context, func(model.Reply, error), error) {
 	return func(ctx context.Context, req model.Request) (context.Context, func(model.Reply, error), error) {
-		about, began := e.scope(plugin), time.Now()
-		entry := trace.Gateway{CallID: e.callID(), Caller: point, Slot: req.Slot}
-		asked := entry
-		asked.Prompt = req.Messages
-		e.trace.Emit(about, trace.GatewayCalling, asked)
+		told := emitGateway(e.trace, e.scope(plugin), e.model, e.callID(), point, req)
 		return ctx, func(reply model.Reply, err error) {
-			entry.Text, entry.Model, entry.FinishReason = reply.Text, reply.Model, string(reply.FinishReason)
-			entry.Usage, entry.DurationMs = priced(e.model, req.Slot, reply.Usage), time.Since(began).Milliseconds()
-			outcome := trace.GatewayResponded
-			if err != nil {
-				entry.Error, outcome = err.Error(), trace.GatewayFailed
-			}
-			e.trace.Emit(about, outcome, entry)
+			cost := told.ended(reply, err)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.used = e.used.Add(usageOf(cost, turn.Usage{ModelCalls: 1}))
 		}, nil
 	}
 }

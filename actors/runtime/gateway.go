@@ -93,19 +93,13 @@ func (k *code) modelGateway() sdk.Gateway {
 
 func (k *code) asking(ctx context.Context, req model.Request) (context.Context, func(model.Reply, error), error) {
 	var n int
-	if err := k.do(func() error { k.run.used.ModelCalls++; n = k.run.used.ModelCalls; return nil }); err != nil {
+	if err := k.do(func() error { k.run.asked++; n = k.run.asked; return nil }); err != nil {
 		return ctx, nil, err
 	}
 	ctx, stop := k.r.within(ctx)
-	told := k.r.emitCall(loop.CallModel{Request: req, Purpose: "code", Attempt: 1}, "code-"+strconv.Itoa(n), 0)
+	told := emitGateway(k.r.Trace, k.run.scope(), k.r.Model, k.run.start.RunID+"-code-"+strconv.Itoa(n), "", req)
 	return ctx, func(reply model.Reply, err error) {
 		stop()
-		told.ended(reply, err)
-		_ = k.do(func() error {
-			k.run.used.InputTokens += reply.Usage.InputTokens
-			k.run.used.OutputTokens += reply.Usage.OutputTokens
-			k.run.used.CachedInputTokens += reply.Usage.CachedInputTokens
-			return nil
-		})
+		k.r.spend(told.ended(reply, err))
 	}, nil
 }

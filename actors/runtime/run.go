@@ -26,7 +26,7 @@ type run struct {
 	reads  *world.Reads // upstream runs whose writes were read
 	shown  world.Producers
 	random *turn.Random
-	used   turn.Usage    // of models that plugin code asked
+	asked  int           // how often plugin code asked a model
 	nested []turn.Result // of recursive calls, in order
 
 	mu    sync.Mutex         // held while plugin code reads or writes what is here
@@ -219,7 +219,8 @@ func (r *run) result(res turn.Result) turn.Result {
 	res.RuntimeID, res.PluginID, res.RunID, res.Stage = rt.ID, rt.PluginID, r.start.RunID, rt.Schedule.Stage
 	res.Story, res.Contract, res.Needs = rt.IO.Visibility == manifest.VisibilityStory, rt.IO.OutputContract, r.start.Needs
 	res.RecordAs, res.Concealed = rt.IO.RecordAs, rt.IO.Concealed
-	res.Nested, res.Usage = r.nested, res.Usage.Add(r.used)
+	res.Nested = r.nested
+	res.Usage.ModelCalls += r.asked
 	if res.Committable() || res.Status == turn.Suspended {
 		r.reads.Note(r.start.Reads...)
 		res.Reads = r.reads.List()

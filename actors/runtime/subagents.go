@@ -305,10 +305,9 @@ func (r *runtime) withoutWrites(res turn.Result) turn.Result {
 }
 
 func (r *runtime) emitSubagentEnd(res turn.Result) {
-	u := res.Usage
 	r.emit(trace.SubagentCompleted, trace.SubagentEnd{
 		Status: string(res.Status), StopReason: res.StopReason, Error: res.Error, Output: res.Output, DurationMs: time.Since(r.begun).Milliseconds(),
-		Usage: trace.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedInputTokens: u.CachedInputTokens},
+		Usage: r.total(),
 	})
 }
 

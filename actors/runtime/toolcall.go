@@ -34,7 +34,7 @@ func (r *runtime) preTool(ctx context.Context, id string, call tools.Call) toolC
 	hooks := r.run.frozen.Hooks
 	t := toolCall{Call: call, id: id, about: r.run.scope(), began: time.Now()}
 	t.about.Concealed = t.about.Concealed || r.asksPrivately(call)
-	r.Trace.Emit(t.about, trace.ToolCalling, trace.ToolCall{ToolName: call.Name, ToolCallID: id, Arguments: call.Arguments, Approval: approvalOf(call.Name)})
+	r.Trace.Emit(t.about, trace.ToolCalling, trace.ToolCall{ToolName: call.Name, ToolCallID: id, Arguments: call.Arguments, Source: sourceOf(call.Name), Approval: approvalOf(call.Name)})
 	if !hooks.Has(sdk.OnPreToolUse.Name) {
 		return t
 	}
@@ -91,7 +91,7 @@ func (r *runtime) answer(ctx context.Context, t toolCall) tools.CallResult {
 
 func (r *runtime) emitTool(about trace.Scope, id string, done tools.CallResult, began time.Time) {
 	end := trace.ToolEnd{
-		ToolName: done.Name, ToolCallID: id, Arguments: done.Arguments, Repaired: string(done.Fix), Result: done.Envelope, Content: done.Content,
+		ToolName: done.Name, ToolCallID: id, Source: sourceOf(done.Name), Arguments: done.Arguments, Repaired: string(done.Fix), Result: done.Envelope, Content: done.Content,
 		Success: done.Err == nil, Skipped: done.Skipped, DurationMs: time.Since(began).Milliseconds(), Approval: approvalOf(done.Name),
 	}
 	for _, p := range done.Proposals {
@@ -106,6 +106,14 @@ func (r *runtime) emitTool(about trace.Scope, id string, done tools.CallResult, 
 		end.Error = done.Cause.Error()
 	}
 	r.Trace.Emit(about, trace.ToolFailed, end)
+}
+
+// sourceOf says whose tool it is (seed: tools.txt, "local is an internal source label").
+func sourceOf(name string) string {
+	if tools.Reserved(name) {
+		return "builtin"
+	}
+	return "local"
 }
 
 // approvalOf is how a call is approved: the framework's tools need nobody's word (seed: tools.txt, "Overview").

@@ -2,7 +2,10 @@ package session
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/covel/covel/events"
 	"github.com/covel/covel/events/trace"
@@ -16,6 +19,10 @@ import (
 func (s *session) committed(p kernel.Publish) {
 	for _, r := range p.Events {
 		switch r.Type {
+		case "UIRendered":
+			if s.Trace == nil {
+				continue
+			}
 		case "ExecutionStarted", "ExecutionCommitted", "ExecutionFailed", "ExecutionAborted", "SessionEnded",
 			"JobTimedOut", "JobCancelled", "JobStale", "JobRequeued":
 		default:
@@ -27,6 +34,8 @@ func (s *session) committed(p kernel.Publish) {
 			continue
 		}
 		switch m := m.(type) {
+		case *eventsv1.UIRendered:
+			s.emitBlock(r, m, concealed(p.Events))
 		case *eventsv1.ExecutionStarted:
 			s.emitSettle(m)
 		case *eventsv1.ExecutionCommitted:
@@ -35,7 +44,7 @@ func (s *session) committed(p kernel.Publish) {
 		case *eventsv1.ExecutionFailed:
 			s.emitEnd(m.ExecutionId, trace.TurnEnd{Reason: m.Reason, Error: m.Error, Runtimes: len(m.Outcomes), Usage: usageOf(m.Usage)})
 		case *eventsv1.ExecutionAborted:
-			s.emitEnd(m.ExecutionId, trace.TurnEnd{Reason: m.Reason})
+			s.emitEnd(m.ExecutionId, trace.TurnEnd{Reason: m.Reason, Usage: usageOf(m.Usage)})
 		case *eventsv1.SessionEnded:
 			if s.Ended != nil {
 				s.Ended(p.After)
@@ -47,6 +56,38 @@ func (s *session) committed(p kernel.Publish) {
 			}
 		}
 	}
+}
+
+// emitBlock tells which block a commit shows, and each part of it (seed: tools.txt, "ui.render").
+func (s *session) emitBlock(r events.Recorded, m *eventsv1.UIRendered, concealed map[string]bool) {
+	scope := trace.Scope{
+		SessionID: s.SessionID, TurnID: r.Metadata.GetCausationId(), RunID: r.Metadata.GetRunId(), RuntimeID: m.RuntimeId, PluginID: m.PluginId,
+		Concealed: concealed[r.Metadata.GetRunId()],
+	}
+	s.Trace.Emit(scope, trace.UIRendered, trace.UIBlock{MessageID: m.MessageId, Render: m.Render})
+	gjson.GetBytes(m.Render, "parts").ForEach(func(_, part gjson.Result) bool {
+		s.Trace.Emit(scope, trace.UIPartUpdate, trace.UIPart{
+			MessageID: m.MessageId, PartID: part.Get("id").String(), Type: part.Get("type").String(), Status: part.Get("status").String(),
+			Content: json.RawMessage(part.Get("content").Raw),
+		})
+		return true
+	})
+}
+
+// concealed names the runs of a commit that hide what they read and write.
+func concealed(list []events.Recorded) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range list {
+		if r.Type != "ExecutionCommitted" {
+			continue
+		}
+		if m, err := events.Decode(r.Event); err == nil {
+			for _, o := range m.(*eventsv1.ExecutionCommitted).Outcomes {
+				out[o.RunId] = o.Concealed
+			}
+		}
+	}
+	return out
 }
 
 // emitSettle tells which background jobs an execution went on without (seed: turn-pipeline.txt §2.4, 4. and 5.).
@@ -78,7 +119,11 @@ func (s *session) emitEnd(execution string, end trace.TurnEnd) {
 }
 
 func usageOf(u *eventsv1.Usage) trace.Usage {
-	return trace.Usage{InputTokens: int(u.GetInputTokens()), OutputTokens: int(u.GetOutputTokens()), CachedInputTokens: int(u.GetCachedInputTokens())}
+	out := trace.Usage{InputTokens: int(u.GetInputTokens()), OutputTokens: int(u.GetOutputTokens()), CachedInputTokens: int(u.GetCachedInputTokens()), Unpriced: int(u.GetUnpricedCalls())}
+	if u != nil {
+		out.CostMicros = u.CostMicros
+	}
+	return out
 }
 
 // tellCommitted runs the PostStateCommit hooks of an execution (reference: plugins.md §15, "observe, after commit").

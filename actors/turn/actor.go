@@ -252,7 +252,7 @@ func (t *turn) progress(c actor.Context, p kernelsession.Progress) {
 func (t *turn) report(c actor.Context, ended kernelsession.TurnEnded) {
 	t.done = true
 	ended.Compaction = t.frozen.Shared.Compaction()
-	ended.Spent, ended.Policy = t.frozen.Account.Spent(), t.frozen.Policy
+	ended.Spent, ended.Usage, ended.Policy = t.frozen.Account.Spent(), t.frozen.Shared.Usage(), t.frozen.Policy
 	ended.ExecutionID, ended.Pack, ended.Topics = t.start.Execution.ID, t.frozen.Pack, t.frozen.Declared
 	ended.Digests, ended.Health = t.frozen.Digests(), t.health()
 	ended.DimensionProvider = commit.DimensionProvider(t.frozen.Active)

@@ -58,6 +58,17 @@ func (c *cast) Capacity(slot string) model.Capacity {
 	return c.capacity[""]
 }
 
+// Price implements model.Priced: a hundred micros a token, but nobody knows what the fast model costs.
+func (c *cast) Price(slot string) *model.Price {
+	if slot == "fast" {
+		return nil
+	}
+	return &model.Price{Input: 100, Output: 100}
+}
+
+// ModelName implements model.Named.
+func (c *cast) ModelName(slot string) string { return "scripted-" + slot }
+
 // Generate implements model.Provider: the next reply of the runtime, else a page or a line of the bundled game.
 func (c *cast) Generate(ctx context.Context, req model.Request, onDelta func(model.Delta)) (model.Reply, error) {
 	c.mu.Lock()

@@ -68,7 +68,7 @@ func TestWhatAScriptSaysOfItsMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := parse("x.turn", []byte(c.script+"\n"+notes))
 			if err == nil {
-				synctest.Test(t, func(t *testing.T) { _, err = play(t, s, memory.New(memory.Options{})) })
+				synctest.Test(t, func(t *testing.T) { _, err = newStage(t, s, memory.New(memory.Options{})).play() })
 			}
 			if err == nil {
 				t.Fatal("it played")

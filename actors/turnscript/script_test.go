@@ -122,7 +122,7 @@ func TestScripts(t *testing.T) {
 				var got string
 				played := t.Run(store.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						if got, err = play(t, s, store.open(t)); err != nil {
+						if got, err = newStage(t, s, store.open(t)).play(); err != nil {
 							t.Fatal(err)
 						}
 					})

@@ -256,7 +256,7 @@ func showSuspensions(st *stage, _ string) {
 }
 
 // told are the members of a trace payload that a transcript shows, in this order.
-var told = []string{"step", "toolName", "hookName", "event", "topic", "hazardRuntimeId", "calledRuntimeId", "depth", "message", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messages", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error", "types", "tools"}
+var told = []string{"step", "toolName", "hookName", "event", "topic", "hazardRuntimeId", "calledRuntimeId", "depth", "message", "jobs", "status", "success", "skipped", "stopReason", "finalizer", "skipReason", "committed", "reason", "attempt", "consecutiveFailures", "messagesCompacted", "summariesMerged", "handler", "outcome", "method", "level", "partId", "prunedMessageCount", "elidedResultCount", "collapsedStepCount", "truncatedMessageCount", "finishReason", "waitMs", "kind", "errorKind", "code", "error", "types", "tools"}
 
 // traceEntries are all of the session, oldest first.
 func (st *stage) traceEntries() []trace.Entry {

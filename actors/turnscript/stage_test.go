@@ -75,18 +75,21 @@ type running struct {
 	id      string // fresh at every start
 }
 
-// play runs a script and gives its transcript, or a *failure.
-func play(t *testing.T, s script, store events.Store) (story string, err error) {
-	st := &stage{
+func newStage(t *testing.T, s script, store events.Store) *stage {
+	return &stage{
 		t: t, s: s, disk: &disk{Store: store}, blobs: &memory.Blobs{}, cast: newCast(), nodes: map[string]*running{}, name: "first",
 		marks: map[string]events.Version{}, keyless: map[string]bool{},
 	}
+}
+
+// play runs the script and gives its transcript, or a *failure.
+func (st *stage) play() (story string, err error) {
 	defer func() { // in the bubble, also after a failure
 		failed := recover()
 		for name := range maps.Clone(st.nodes) {
 			st.crash(name)
 		}
-		_ = store.Close()
+		_ = st.disk.Close()
 		time.Sleep(5 * time.Second) // the actor library's throttle of dead letters ends
 		synctest.Wait()
 		if failed != nil {
@@ -105,7 +108,7 @@ func play(t *testing.T, s script, store events.Store) (story string, err error) 
 	}
 	st.settle()
 	st.tell()
-	for _, l := range s.lines {
+	for _, l := range st.s.lines {
 		st.at = l
 		st.story.command(l)
 		verbs[l.verb].play(st, l)

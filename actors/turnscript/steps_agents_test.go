@@ -38,3 +38,27 @@ func askStep(rest string) (act, error) {
 		return nil
 	}, nil
 }
+
+// generateStep asks a model and notes what it said, or why it did not.
+func generateStep(prompt string) (act, error) {
+	return func(ctx context.Context, s *scene) error {
+		reply, err := s.rt.Gateway.GenerateText(ctx, sdk.TextRequest{Prompt: prompt})
+		if err != nil {
+			s.note("asked a model in vain: %v", err)
+			return nil
+		}
+		s.note("asked a model, which said %s", reply.Text)
+		return nil
+	}, nil
+}
+
+func diagnoseStep(rest string) (act, error) {
+	w, err := words(rest, 2)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, s *scene) error {
+		s.effects.Diagnostics = append(s.effects.Diagnostics, sdk.Diagnostic{Code: w[0], Message: w[1]})
+		return nil
+	}, nil
+}

@@ -49,6 +49,7 @@ type appConfig struct {
 	home, data        string
 	backend           string // sqlite | memory
 	model             model.Provider
+	secrets           []trace.Secret // of the host: nothing of them is in the trace
 	instructionLocale string
 	suspensionTTL     time.Duration
 	allowances        allowance.Limits
@@ -151,7 +152,7 @@ func (a *app) openTrace(ctx context.Context, c appConfig) (err error) {
 			c.log.Warn("the trace cannot be kept on the disk; it goes with the process", "error", err)
 		}
 	}
-	if a.trace, err = trace.NewWriter(ctx, a.traces, c.log); err != nil {
+	if a.trace, err = trace.NewWriter(ctx, a.traces, c.log, c.secrets...); err != nil {
 		_ = a.traces.Close()
 	}
 	return err

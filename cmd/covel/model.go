@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/covel/covel/events/trace"
 	"github.com/covel/covel/gateway/llm"
 )
 
@@ -56,4 +57,15 @@ func modelConfig(c *cobra.Command) (llm.Config, error) {
 		cfg.Slots[name] = slot
 	}
 	return cfg, nil
+}
+
+// keysOf are the keys of all models, for those who must not write them down.
+func keysOf(cfg llm.Config) []trace.Secret {
+	var out []trace.Secret
+	for _, slot := range cfg.Slots {
+		if slot.Key.IsSet() {
+			out = append(out, slot.Key)
+		}
+	}
+	return out
 }

@@ -83,7 +83,7 @@ func readServerConfig(c *cobra.Command, addr string) (serverConfig, error) {
 		addr: addr, info: info, done: models.Close,
 		appConfig: appConfig{
 			home: homeDir(c), data: dataDir(c), backend: storeBackend(c), model: model.Provider(models), instructionLocale: locale, suspensionTTL: suspensionTTL(ttl), allowances: allowed, advanceLimit: rounds,
-			traceDays: max(days, 0), log: newLog(c),
+			traceDays: max(days, 0), secrets: keysOf(cfg), log: newLog(c),
 		},
 	}, nil
 }

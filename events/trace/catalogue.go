@@ -24,7 +24,10 @@ const (
 	MessageCompleted Type = "message.completed" // Message
 	BlockEmitted     Type = "block.emitted"     // Block
 
-	GatewayCalling   Type = "gateway.calling"   // Gateway: the provider of an extension point asks a model
+	FunctionExecuting Type = "function.executing" // Function: the handler of a function runtime is called
+	FunctionCompleted Type = "function.completed" // FunctionEnd: it came back
+
+	GatewayCalling   Type = "gateway.calling"   // Gateway: plugin code asks a model
 	GatewayResponded Type = "gateway.responded" // Gateway
 	GatewayFailed    Type = "gateway.failed"    // Gateway
 
@@ -38,7 +41,7 @@ const (
 	HookError   Type = "hook.error"   // Hook
 
 	ContextPruned           Type = "context.pruned"            // Pruned
-	ContextCompacted        Type = "context.compacted"         // an object of the compaction
+	ContextCompacted        Type = "context.compacted"         // Compacted
 	ContextCompactionFailed Type = "context.compaction.failed" // CompactionFailed
 
 	ExecutionSettleTimeout Type = "execution.settle-timeout" // Settle
@@ -54,10 +57,10 @@ const (
 	RuntimeLog        Type = "runtime.log"        // LogLine: what plugin code logs
 	RuntimeDiagnostic Type = "runtime.diagnostic" // Diagnostic
 
+	UIRendered             Type = "ui.rendered"              // UIBlock: a commit shows a block
+	UIPartUpdate           Type = "ui.part.update"           // UIPart: one for each part of such a block
 	CommitFanoutFailed     Type = "commit.fanout.failed"     // Fanout
 	PluginServiceCompleted Type = "plugin.service.completed" // Service
-	OutsideCalling         Type = "outside.calling"          // Outside: the intent of a call that must not be repeated silently
-	OutsideCompleted       Type = "outside.completed"        // Outside
 
 	Dropped Type = "trace.dropped" // Lost: entries that were not kept
 )
@@ -162,6 +165,7 @@ type LLMCall struct {
 	Step            int    `json:"step,omitempty"`
 	Attempt         int    `json:"attempt"`
 	Slot            string `json:"slot"`
+	Model           string `json:"model,omitempty"` // where the host knows it beforehand
 	Streaming       bool   `json:"streaming,omitempty"`
 	Messages        any    `json:"messages,omitempty"`
 	Tools           any    `json:"tools,omitempty"`
@@ -184,6 +188,7 @@ type LLMReply struct {
 	Attempt      int    `json:"attempt"`
 	Model        string `json:"model,omitempty"`
 	Text         string `json:"text,omitempty"`
+	Reasoning    string `json:"reasoningContent,omitempty"` // what it thought aloud
 	ToolCalls    any    `json:"toolCalls,omitempty"`
 	FinishReason string `json:"finishReason,omitempty"`
 	Usage        Usage  `json:"usage"`
@@ -195,14 +200,37 @@ type LLMReply struct {
 
 // WithoutContents drops the answer and the words of an error.
 func (r LLMReply) WithoutContents() any {
-	r.Text, r.ToolCalls, r.Error = "", nil, ""
+	r.Text, r.Reasoning, r.ToolCalls, r.Error = "", "", nil, ""
 	return r
 }
 
-// Gateway is a call of a model by the provider of an extension point: gateway.calling, and with the rest gateway.responded or gateway.failed.
+// Function is function.executing.
+type Function struct {
+	Handler string `json:"handler"`
+}
+
+// WithoutContents keeps everything.
+func (f Function) WithoutContents() any { return f }
+
+// FunctionEnd is function.completed. What became of the run is told by runtime.completed and the like.
+type FunctionEnd struct {
+	Handler    string `json:"handler"`
+	Outcome    string `json:"outcome"` // success | skipped | failed | suspended; timeout: it came back too late
+	Error      string `json:"error,omitempty"`
+	DurationMs int64  `json:"durationMs"`
+}
+
+// WithoutContents drops the words of an error.
+func (f FunctionEnd) WithoutContents() any {
+	f.Error = ""
+	return f
+}
+
+// Gateway is a call of a model by plugin code: gateway.calling, and with the rest gateway.responded or gateway.failed.
 type Gateway struct {
 	CallID       string `json:"callId"`
-	Caller       string `json:"caller"` // the extension point whose provider asks
+	Caller       string `json:"caller,omitempty"` // the extension point whose provider asks; "": a guard or a handler
+	Method       string `json:"method"`           // generateText | generateObject
 	Slot         string `json:"slot"`
 	Prompt       any    `json:"prompt,omitempty"`
 	Text         string `json:"text,omitempty"`
@@ -210,7 +238,7 @@ type Gateway struct {
 	FinishReason string `json:"finishReason,omitempty"`
 	Usage        Usage  `json:"usage,omitzero"`
 	Error        string `json:"error,omitempty"`
-	DurationMs   int64  `json:"durationMs,omitempty"`
+	DurationMs   int64  `json:"durationMs"`
 }
 
 // WithoutContents drops the prompt, the answer and the words of an error.
@@ -251,6 +279,7 @@ type ToolCall struct {
 	ToolCallID string `json:"toolCallId"`
 	Step       int    `json:"step,omitempty"`
 	Arguments  string `json:"arguments,omitempty"`
+	Source     string `json:"source"` // builtin | local: the framework's, the plugin's own
 	Approval   string `json:"approvalStatus,omitempty"`
 }
 
@@ -264,6 +293,7 @@ func (c ToolCall) WithoutContents() any {
 type ToolEnd struct {
 	ToolName   string          `json:"toolName"`
 	ToolCallID string          `json:"toolCallId"`
+	Source     string          `json:"source"`              // as in ToolCall
 	Arguments  string          `json:"arguments,omitempty"` // as they were executed: repaired, rewritten
 	Repaired   string          `json:"repaired,omitempty"`  // how the arguments were repaired
 	Result     string          `json:"result,omitempty"`    // what the model reads
@@ -281,7 +311,7 @@ type ToolEnd struct {
 
 // WithoutContents keeps names, the outcome and the time.
 func (e ToolEnd) WithoutContents() any {
-	return ToolEnd{ToolName: e.ToolName, ToolCallID: e.ToolCallID, Success: e.Success, Skipped: e.Skipped, Code: e.Code, DurationMs: e.DurationMs, Approval: e.Approval}
+	return ToolEnd{ToolName: e.ToolName, ToolCallID: e.ToolCallID, Source: e.Source, Success: e.Success, Skipped: e.Skipped, Code: e.Code, DurationMs: e.DurationMs, Approval: e.Approval}
 }
 
 // Hook is what one hook handler did. HookPlugin registered it; the scope's plugin and runtime are those it ran for.
@@ -317,9 +347,22 @@ type Pruned struct {
 // WithoutContents keeps everything.
 func (p Pruned) WithoutContents() any { return p }
 
-// CompactionFailed is context.compaction.failed.
+// Compacted is context.compacted; the scope's plugin is the provider. Tokens are estimates.
+type Compacted struct {
+	SummaryID        string   `json:"summaryId"`         // the newest
+	SummaryIDs       []string `json:"summaryIds"`        // all that stand for the history now
+	Messages         int      `json:"messagesCompacted"` // that one of the new ones stands for
+	TokenSavings     int      `json:"tokenSavings"`
+	FocusSections    []string `json:"focusSections,omitempty"` // of the newest
+	SummariesMerged  int      `json:"summariesMerged"`
+	SummaryTokens    int      `json:"summaryTokens"` // of the new ones
+	TotalTokens      int      `json:"totalSummaryTokens"`
+	SummaryTruncated bool     `json:"summaryTruncated"`
+	EstimatedTokens  int      `json:"estimatedTokens"` // of what was to be made smaller
+}
+
+// CompactionFailed is context.compaction.failed; the scope's plugin is the provider.
 type CompactionFailed struct {
-	Plugin      string `json:"providerPluginId"`
 	Extension   string `json:"extensionId"`
 	Reason      string `json:"reason"`
 	Consecutive int    `json:"consecutiveFailures"`
@@ -402,6 +445,33 @@ type WritesDropped struct {
 // WithoutContents keeps everything.
 func (w WritesDropped) WithoutContents() any { return w }
 
+// UIBlock is ui.rendered: {parts, layout?, status?} as it was committed (seed: tools.txt, "ui.render").
+type UIBlock struct {
+	MessageID string          `json:"messageId"`
+	Render    json.RawMessage `json:"render,omitempty"`
+}
+
+// WithoutContents drops the block itself.
+func (b UIBlock) WithoutContents() any {
+	b.Render = nil
+	return b
+}
+
+// UIPart is ui.part.update: one part of a block that was committed. Status is what it shows, not how its run ended.
+type UIPart struct {
+	MessageID string          `json:"messageId"`
+	PartID    string          `json:"partId"`
+	Type      string          `json:"partType"`
+	Status    string          `json:"status"`
+	Content   json.RawMessage `json:"content,omitempty"`
+}
+
+// WithoutContents drops the content.
+func (p UIPart) WithoutContents() any {
+	p.Content = nil
+	return p
+}
+
 // Fanout is commit.fanout.failed: the commit stands, some of what followed from it could not be shown.
 type Fanout struct {
 	Failed int      `json:"failedCount"`
@@ -424,20 +494,6 @@ type Service struct {
 
 // WithoutContents keeps everything.
 func (s Service) WithoutContents() any { return s }
-
-// Outside is a call of something beyond the process that must not be repeated silently. An outside.calling whose CallID has
-// no outside.completed was under way when the process died: what became of it is unknown.
-type Outside struct {
-	CallID     string `json:"callId"`
-	Method     string `json:"method"`
-	Host       string `json:"host"`
-	Status     int    `json:"status,omitempty"`
-	DurationMs int64  `json:"durationMs,omitempty"`
-	Outcome    string `json:"outcome,omitempty"`
-}
-
-// WithoutContents keeps everything.
-func (o Outside) WithoutContents() any { return o }
 
 // Lost is trace.dropped.
 type Lost struct {

@@ -21,12 +21,11 @@ const (
 	KindModel Kind = "model"
 	KindTool  Kind = "tool"
 	KindHook  Kind = "hook"
-	KindCall  Kind = "call" // of another runtime, a service, something outside
+	KindCall  Kind = "call" // of a handler, of a service
 	KindNote  Kind = "note"
 )
 
-// Unknown is the status of what began and whose end was never traced: it runs still, or the process died meanwhile. Of a call
-// of something outside nobody can say whether it took effect (design §5).
+// Unknown is the status of what began and whose end was never traced: it runs still, or the process died meanwhile.
 const Unknown = "unknown"
 
 // Node is one thing that happened in a turn, with what happened inside of it.
@@ -213,10 +212,10 @@ func (b *builder) add(e Entry) {
 		b.reply(e, read[LLMReply](e))
 	case GatewayCalling:
 		p := read[Gateway](e)
-		b.begun(e, p.CallID, &Node{Kind: KindModel, Name: p.Slot, Detail: p.Caller})
+		b.begun(e, p.CallID, &Node{Kind: KindModel, Name: p.Slot, Detail: cmp.Or(p.Caller, p.Method)})
 	case GatewayResponded, GatewayFailed:
 		p := read[Gateway](e)
-		n := b.ended(e, p.CallID, Node{Kind: KindModel, Name: p.Slot, Detail: p.Caller})
+		n := b.ended(e, p.CallID, Node{Kind: KindModel, Name: p.Slot, Detail: cmp.Or(p.Caller, p.Method)})
 		n.Status, n.DurationMs, n.Usage = status(p.Error == ""), p.DurationMs, &p.Usage
 		n.Detail = join(n.Detail, p.Model, p.FinishReason, p.Error)
 	case ToolCalling:
@@ -245,13 +244,13 @@ func (b *builder) add(e Entry) {
 		}
 		n.Status = strings.TrimPrefix(string(e.Type), "hook.")
 		n.Detail = join(n.Detail, p.Reason, p.Error)
-	case OutsideCalling:
-		p := read[Outside](e)
-		b.begun(e, p.CallID, &Node{Kind: KindCall, Name: join(p.Method, p.Host)})
-	case OutsideCompleted:
-		p := read[Outside](e)
-		n := b.ended(e, p.CallID, Node{Kind: KindCall, Name: join(p.Method, p.Host)})
-		n.Status, n.DurationMs = cmp.Or(p.Outcome, fmt.Sprint(p.Status)), p.DurationMs
+	case FunctionExecuting:
+		p := read[Function](e)
+		b.begun(e, "handler", &Node{Kind: KindCall, Name: p.Handler})
+	case FunctionCompleted:
+		p := read[FunctionEnd](e)
+		n := b.ended(e, "handler", Node{Kind: KindCall, Name: p.Handler})
+		n.Status, n.DurationMs, n.Detail = p.Outcome, p.DurationMs, p.Error
 	case PluginServiceCompleted:
 		p := read[Service](e)
 		b.put(e, &Node{Kind: KindCall, Name: p.Contract, Status: p.Outcome, Detail: join(p.ProviderPlugin, p.Name, p.ErrorCode), DurationMs: p.DurationMs})

@@ -78,7 +78,7 @@ func TestTree(t *testing.T) {
 		emit(run, trace.StepCompleted, trace.StepEnd{Step: 1})
 		emit(nested, trace.RuntimeStarted, trace.Runtime{Kind: "function", Stage: "narrative"})
 		emit(run, trace.RuntimeCompleted, trace.RuntimeEnd{Status: "success", StopReason: "completed", Stage: "narrative"})
-		emit(late, trace.OutsideCalling, trace.Outside{CallID: "o1", Method: "POST", Host: "example.org"})
+		emit(late, trace.FunctionExecuting, trace.Function{Handler: "./handler.js"})
 		emit(turn, trace.TurnCompleted, trace.TurnEnd{Committed: true})
 		emit(trace.Scope{TurnID: "t2"}, trace.TurnStarted, trace.Turn{Origin: "retry"})
 	})), "")
@@ -96,7 +96,7 @@ func TestTree(t *testing.T) {
         tool give [skipped] cancelled
       run 编剧/dice [unknown] function
   run guide [unknown]
-    call POST · example.org [unknown]
+    call ./handler.js [unknown]
 turn t2 [unknown] retry · logical turn 0
 `
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -108,7 +108,7 @@ turn t2 [unknown] retry · logical turn 0
 func TestTreeOfAnything(t *testing.T) {
 	types := []trace.Type{
 		trace.TurnStarted, trace.TurnCompleted, trace.RuntimeStarted, trace.RuntimeFailed, trace.StepStarted, trace.StepCompleted, trace.LLMCalling, trace.LLMResponded,
-		trace.ToolCalling, trace.ToolCompleted, trace.HookFired, trace.HookAborted, trace.OutsideCalling, trace.OutsideCompleted, trace.GatewayCalling,
+		trace.ToolCalling, trace.ToolCompleted, trace.HookFired, trace.HookAborted, trace.FunctionExecuting, trace.FunctionCompleted, trace.GatewayCalling,
 		trace.GatewayFailed, trace.PluginServiceCompleted, trace.Dropped, "of.tomorrow",
 	}
 	ids := []string{"", "a", "b"}

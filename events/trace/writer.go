@@ -3,7 +3,6 @@ package trace
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -36,6 +35,7 @@ var ErrClosed = errors.New("trace: closed")
 type Writer struct {
 	store   Store
 	log     *slog.Logger
+	secrets []Secret
 	queue   chan item
 	stop    chan struct{}
 	done    chan struct{}
@@ -56,13 +56,14 @@ type item struct {
 	forget  string     // a session whose entries go
 }
 
-// NewWriter starts a writer on a store. It reads from the store how far the trace has come.
-func NewWriter(ctx context.Context, store Store, log *slog.Logger) (*Writer, error) {
+// NewWriter starts a writer on a store. It reads from the store how far the trace has come. Of secrets, the host's own, nothing
+// is written.
+func NewWriter(ctx context.Context, store Store, log *slog.Logger, secrets ...Secret) (*Writer, error) {
 	last, err := store.Last(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{store: store, log: log, queue: make(chan item, QueueLen), stop: make(chan struct{}), done: make(chan struct{}), last: last, lost: map[string]uint64{}}
+	w := &Writer{store: store, log: log, secrets: secrets, queue: make(chan item, QueueLen), stop: make(chan struct{}), done: make(chan struct{}), last: last, lost: map[string]uint64{}}
 	safego.Go("trace", w.run)
 	return w, nil
 }
@@ -272,12 +273,12 @@ func (w *Writer) keep(lost map[string]uint64) {
 
 func (w *Writer) entry(it item) Entry {
 	w.last = max(w.last+1, uint64(max(it.at.UnixMicro(), 0)))
-	return Entry{Seq: w.last, At: it.at, Type: it.typ, Scope: it.scope, Payload: encode(it.scope, it.payload)}
+	return Entry{Seq: w.last, At: it.at, Type: it.typ, Scope: it.scope, Payload: w.encode(it.scope, it.payload)}
 }
 
 // encode writes a payload as JSON. One that is too large, or none, says so in its place.
-func encode(s Scope, payload any) (out json.RawMessage) {
-	defer safego.Recover("trace payload", func(err error) { out = problem(err.Error()) })
+func (w *Writer) encode(s Scope, payload any) (out json.RawMessage) {
+	defer safego.Recover("trace payload", func(err error) { out = w.problem(err.Error()) })
 	if s.Concealed {
 		c, ok := payload.(Conceals)
 		if !ok {
@@ -289,25 +290,22 @@ func encode(s Scope, payload any) (out json.RawMessage) {
 		return nil
 	}
 	b, err := plainjson.Marshal(payload)
-	switch {
-	case err != nil:
-		return problem(err.Error())
-	case len(b) > MaxPayload:
+	if err != nil {
+		return w.problem(err.Error())
+	}
+	if b = scrub(b, w.secrets); len(b) > MaxPayload {
 		return cut(b)
 	}
 	return b
 }
 
-func problem(why string) json.RawMessage {
-	b, _ := plainjson.Marshal(map[string]string{"unreadable": why}) // of strings: cannot fail
+func (w *Writer) problem(why string) json.RawMessage {
+	b, _ := plainjson.Marshal(map[string]string{"unreadable": scrubText(why, w.secrets)}) // of strings: cannot fail
 	return b
 }
 
 func cut(b []byte) json.RawMessage {
 	head := strings.ToValidUTF8(string(b[:MaxPayload/4]), "")
-	out, err := plainjson.Marshal(map[string]any{"truncated": true, "bytes": len(b), "head": head})
-	if err != nil {
-		return problem(fmt.Sprintf("%d bytes", len(b)))
-	}
+	out, _ := plainjson.Marshal(map[string]any{"truncated": true, "bytes": len(b), "head": head}) // cannot fail
 	return out
 }

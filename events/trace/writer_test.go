@@ -118,14 +118,14 @@ func TestAStoreThatFailsIsCounted(t *testing.T) {
 	store := &held{fail: errors.New("disk full")}
 	w := open(t, store)
 	w.Emit(trace.Scope{SessionID: "s"}, trace.StepStarted, trace.Step{})
-	if err := w.EmitSync(t.Context(), trace.Scope{SessionID: "s"}, trace.OutsideCalling, trace.Outside{}); err == nil {
+	if err := w.EmitSync(t.Context(), trace.Scope{SessionID: "s"}, trace.ToolCalling, trace.ToolCall{}); err == nil {
 		t.Error("an intent that is not kept must be an error")
 	}
 	if w.Dropped() != 2 {
 		t.Errorf("dropped %d, want 2", w.Dropped())
 	}
 	w.Close()
-	if err := w.EmitSync(t.Context(), trace.Scope{}, trace.OutsideCalling, nil); !errors.Is(err, trace.ErrClosed) {
+	if err := w.EmitSync(t.Context(), trace.Scope{}, trace.ToolCalling, nil); !errors.Is(err, trace.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestAnIntentIsDurableWhenItReturns(t *testing.T) {
 	store := &held{}
 	w := open(t, store)
 	defer w.Close()
-	if err := w.EmitSync(t.Context(), trace.Scope{SessionID: "s"}, trace.OutsideCalling, trace.Outside{CallID: "c"}); err != nil {
+	if err := w.EmitSync(t.Context(), trace.Scope{SessionID: "s"}, trace.ToolCalling, trace.ToolCall{ToolCallID: "c"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, &store.Store, "s"); len(got) != 1 || store.synced != 1 {

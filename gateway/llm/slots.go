@@ -140,7 +140,7 @@ func Open(c Config) (*Slots, Info, error) {
 		return nil, Info{}, errors.Errorf("the slot %q is missing: every other slot falls back to it", StorySlot)
 	}
 	o := opening{limits: c.Limits, pool: NewPool(c.Concurrent), cooldowns: map[string]*Cooldown{}}
-	s := &Slots{byName: map[string]model.Provider{}, prices: map[string]*model.Price{}, capacities: map[string]model.Capacity{}}
+	s := &Slots{byName: map[string]model.Provider{}, names: map[string]string{}, prices: map[string]*model.Price{}, capacities: map[string]model.Capacity{}}
 	var recording *os.File
 	if c.Record != "" {
 		var err error
@@ -167,7 +167,7 @@ func Open(c Config) (*Slots, Info, error) {
 		if recording != nil {
 			s.byName[name] = NewRecorder(s.byName[name], recording, slot.Key)
 		}
-		s.prices[name], s.capacities[name] = slot.Price, slot.capacity()
+		s.names[name], s.prices[name], s.capacities[name] = slot.Model, slot.Price, slot.capacity()
 		info.Slots[name] = SlotInfo{Provider: slot.Provider, Model: slot.Model}
 	}
 	info.Offline = info.Slots[StorySlot].Provider == Offline
@@ -223,6 +223,7 @@ func (o *opening) wrap(slot Slot, p model.Provider) model.Provider {
 // Slots routes requests by their slot. It implements model.Provider.
 type Slots struct {
 	byName     map[string]model.Provider
+	names      map[string]string
 	prices     map[string]*model.Price
 	capacities map[string]model.Capacity
 	closers    []func()
@@ -251,6 +252,14 @@ func (s *Slots) Capacity(slot string) model.Capacity {
 		return c
 	}
 	return s.capacities[StorySlot]
+}
+
+// ModelName implements model.Named.
+func (s *Slots) ModelName(slot string) string {
+	if name, ok := s.names[slot]; ok {
+		return name
+	}
+	return s.names[StorySlot]
 }
 
 // Close drops idle connections. Calls in flight go on.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/covel/covel/events/trace"
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/projections"
 )
@@ -17,7 +18,7 @@ import (
 func newToken() (token, hash string) {
 	b := make([]byte, 24)
 	_, _ = rand.Read(b) // never fails
-	token = base64.RawURLEncoding.EncodeToString(b)
+	token = trace.TokenPrefix + base64.RawURLEncoding.EncodeToString(b)
 	return token, hashOf(token)
 }
 

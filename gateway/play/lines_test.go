@@ -7,14 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/covel/covel/gateway/llm/scripted"
 	"github.com/covel/covel/kernel/model"
 )
 
-// slowGame plays the bundled game. A page for a line that holds 慢 waits at the gate "page" before its end; once late is set,
-// the guide waits at the gate "late", when the page is told.
+// slowGame plays the bundled game. A page for a line that holds 慢 waits at the gate "page", goes on with one more sentence, and
+// waits at the gate "end"; once late is set, the guide waits at the gate "late", when the page is told.
 func slowGame(late *atomic.Bool) *scripted.Model {
 	bundled := scripted.BundledGame()
 	return scripted.New(scripted.Script{Otherwise: func(req model.Request) scripted.Reply {
@@ -26,7 +25,7 @@ func slowGame(late *atomic.Bool) *scripted.Model {
 		}
 		switch {
 		case req.Subject == "narrator" && strings.Contains(said, "慢"):
-			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "门开了。"}, scripted.Hold("page"), scripted.Delay(300 * time.Millisecond)}} // a line is on its way to the run when its sender hears "queued"
+			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "门开了。"}, scripted.Hold("page"), scripted.Segment{Kind: "narration", Text: "里面有光。"}, scripted.Hold("end")}}
 		case req.Subject == "narrator" && strings.Contains(said, "喊"):
 			return scripted.Reply{Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: "有人回答。"}}}
 		case strings.HasPrefix(req.Subject, "guide") && late.Load():
@@ -34,6 +33,19 @@ func slowGame(late *atomic.Bool) *scripted.Model {
 		}
 		return bundled(req)
 	}})
+}
+
+// reached returns when all lines that were queued before stand in the mailbox of the run: the session has told the turn when it
+// answers, and the turn has told the run when it passes on what the run says next.
+func (a asked) reached(m *scripted.Model, c *socketClient) {
+	a.want("GET", "/view", "", 200, "")
+	m.Gate("page").Pass()
+	c.until(func(m map[string]any) bool {
+		e, _ := m["event"].(map[string]any)
+		payload, _ := e["payload"].(map[string]any)
+		delta, _ := payload["delta"].(string)
+		return strings.Contains(delta, "光")
+	})
 }
 
 func isAck(requestID, status string) func(map[string]any) bool {
@@ -75,7 +87,8 @@ func TestLinesIntoARunningTurn(t *testing.T) {
 	}()
 	first.send(`{"type":"interject","requestId":"h1","payload":{"text":"我也喊。"}}`)
 	first.until(isAck("h1", "queued"))
-	m.Gate("page").Pass()
+	a.reached(m, first)
+	m.Gate("end").Pass()
 	told := first.until(isAck("h1", "accepted"))
 	if told["type"] == "error" || other.until(isAck("o1", "accepted"))["type"] == "error" {
 		t.Fatalf("told: %v", told)
@@ -93,7 +106,7 @@ func TestLinesIntoARunningTurn(t *testing.T) {
 		}
 	}
 	// Rule TP:991: an interjection is a row of the turn, with source player-interjection and role user.
-	if got := strings.Join(rows, "|"); got != "user player 我慢慢走。|user player-interjection 我喊一声：龍！|user player-interjection 我也喊。|assistant story 门开了。\n\n有人回答。" {
+	if got := strings.Join(rows, "|"); got != "user player 我慢慢走。|user player-interjection 我喊一声：龍！|user player-interjection 我也喊。|assistant story 门开了。\n\n里面有光。\n\n有人回答。" {
 		t.Errorf("the turn: %s", got)
 	}
 
@@ -112,6 +125,7 @@ func TestLinesIntoARunningTurn(t *testing.T) {
 	<-m.Gate("page").Reached()
 	late.Store(true)
 	m.Gate("page").Pass()
+	m.Gate("end").Pass()
 	<-m.Gate("late").Reached()
 	at := s.version(a.id)
 	// Rule TP:565: once no runtime of the turn reads lines any more, a line is refused instead of taken and lost.
@@ -191,6 +205,7 @@ func TestTwoWindows(t *testing.T) {
 		t.Errorf("without a base: %v", ack)
 	}
 	m.Gate("page").Pass()
+	m.Gate("end").Pass()
 	if ack := watch(isAck("b2", "accepted")); ack["type"] == "error" {
 		t.Errorf("after the turn: %v", ack)
 	}

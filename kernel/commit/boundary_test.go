@@ -120,14 +120,18 @@ func TestParallelUpdatesCompose(t *testing.T) {
 	expect(t, "facts", lines(got), strings.ReplaceAll(lines(want), "Élodie", "E\u0301lodie"))
 }
 
+// Rule DESIGN §10: the log says what an execution used and cost, also one that failed or was stopped: its runs, and what extension
+// providers asked; the cost is that of the calls whose price is known, the others are counted.
 func TestOutcomesAndUsage(t *testing.T) {
 	cost := func(r turn.Result, u turn.Usage) turn.Result { r.Usage = u; return r }
 	results := []turn.Result{
-		cost(teller(), turn.Usage{InputTokens: 100, OutputTokens: 20, CachedInputTokens: 5, ModelCalls: 2, ToolCalls: 1}),
+		cost(teller(), turn.Usage{InputTokens: 100, OutputTokens: 20, CachedInputTokens: 5, ModelCalls: 2, ToolCalls: 1, CostMicros: micros(30), Unpriced: 1}),
 		cost(with(failed(ran("a")), func(r *turn.Result) { r.Error, r.Finalizer = "bytes \xff and \x00", true }), turn.Usage{InputTokens: 7, ModelCalls: 1}),
 		cost(skipped(ran("b"), turn.SkipInput), turn.Usage{ToolCalls: 2}),
 	}
-	for name, out := range map[string]Out{"committed": Plan(in(playing(t), results...)), "failed": Failure(in(playing(t), results...), ReasonInternal, "panic: \xff")} {
+	given := in(playing(t), results...)
+	given.Usage = turn.Usage{InputTokens: 1000, ModelCalls: 1, CostMicros: micros(4)}
+	for name, out := range map[string]Out{"committed": Plan(given), "failed": Failure(given, ReasonInternal, "panic: \xff"), "stopped": Abort(given, "aborted-by-player")} {
 		t.Run(name, func(t *testing.T) {
 			var usage *eventsv1.Usage
 			var list []*eventsv1.RuntimeOutcome
@@ -137,8 +141,15 @@ func TestOutcomesAndUsage(t *testing.T) {
 			case *eventsv1.ExecutionFailed:
 				usage, list = m.Usage, m.Outcomes
 				expect(t, "error", m.Error, "panic: \uFFFD")
+			case *eventsv1.ExecutionAborted:
+				usage = m.Usage
 			}
-			expect(t, "usage", []uint64{usage.InputTokens, usage.OutputTokens, usage.CachedInputTokens, uint64(usage.ModelCalls), uint64(usage.ToolCalls)}, []uint64{107, 20, 5, 3, 3})
+			expect(t, "usage", []uint64{usage.InputTokens, usage.OutputTokens, usage.CachedInputTokens, uint64(usage.ModelCalls), uint64(usage.ToolCalls)}, []uint64{1107, 20, 5, 4, 3})
+			expect(t, "cost", []int64{*usage.CostMicros, int64(usage.UnpricedCalls)}, []int64{34, 1})
+			if name == "stopped" {
+				return
+			}
+			expect(t, "cost of runs", []any{*list[0].Usage.CostMicros, list[1].Usage.CostMicros == nil}, []any{int64(30), true})
 			if len(list) != 3 || list[0].StopReason != "completed" || list[1].Error != "bytes \uFFFD and \uFFFD" || !list[1].Finalizer || list[2].SkipReason != turn.SkipInput || list[0].RunId != "run-narrator" || list[1].Usage.InputTokens != 7 {
 				t.Errorf("outcomes %v", list)
 			}
@@ -207,3 +218,5 @@ func TestSeatsAreBound(t *testing.T) {
 		t.Error("the state was written to")
 	}
 }
+
+func micros(n int64) *int64 { return &n }

@@ -27,11 +27,11 @@ func blame(in In, r turn.Result, refusal *Refusal) Out {
 func Failure(in In, reason, message string) Out { return failure(in, reason, message, nil) }
 
 func failure(in In, reason, message string, v verdicts) Out {
-	usage := &eventsv1.Usage{}
 	message = errorText(message)
+	ran, usage := outcomes(in, nil, v)
 	ev := &eventsv1.ExecutionFailed{
 		ExecutionId: in.Execution.ID, Reason: reason, Error: message, Usage: usage,
-		Outcomes: outcomes(in.Results, nil, v, usage), SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
+		Outcomes: ran, SetupAttempts: setupAttempts(in, message), Draft: Draft(in.Results),
 		Spent: spentByChain(in),
 	}
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true, Malformed: malformed(in.Results, v)}
@@ -69,7 +69,8 @@ func allOperations(r turn.Result) []turn.Operation {
 // Abort gives the events of an execution that was stopped. By the player's stop no attempt is used up; an execution that
 // died with its process uses one for each setup runtime that was due.
 func Abort(in In, reason string) Out {
-	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results), Spent: spentByChain(in)}
+	_, usage := outcomes(in, nil, nil)
+	ev := &eventsv1.ExecutionAborted{ExecutionId: in.Execution.ID, Reason: reason, Draft: Draft(in.Results), Usage: usage, Spent: spentByChain(in)}
 	return Out{Facts: []Fact{{Message: ev}}, Failed: true}
 }
 

@@ -32,6 +32,8 @@ type In struct {
 	Spent allowance.Spent
 	// Policy is the runtime that the execution asks for turn-policy@1, "" for none.
 	Policy string
+	// Usage is what providers of extension points asked of models: no run's.
+	Usage turn.Usage
 	// Said are the lines of players that runs of this execution may have merged.
 	Said []Said
 	// Compaction of the history that the turn made, nil for none.
@@ -182,8 +184,8 @@ func (p *planner) finish() Out {
 		p.facts = append(p.facts, Fact{Message: results(p.in.Execution.ID, p.in.Results, p.dropped)})
 	}
 	p.facts = append(p.facts, jobs...)
-	usage := &eventsv1.Usage{}
-	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: outcomes(p.in.Results, p.dropped, p.verdicts, usage), Usage: usage, Next: next, Operations: p.ops, Spent: spentByChain(p.in)}
+	ran, usage := outcomes(p.in, p.dropped, p.verdicts)
+	done := &eventsv1.ExecutionCommitted{ExecutionId: p.in.Execution.ID, Outcomes: ran, Usage: usage, Next: next, Operations: p.ops, Spent: spentByChain(p.in)}
 	p.facts = append(p.facts, Fact{Message: done})
 	return Out{Facts: p.facts, Next: next, Malformed: malformed(p.in.Results, p.verdicts)}
 }

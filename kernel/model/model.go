@@ -165,6 +165,19 @@ func CapacityOf(p Provider, slot string) Capacity {
 	return Capacity{}
 }
 
+// Named is a Provider that knows how its models are called.
+type Named interface {
+	ModelName(slot string) string
+}
+
+// NameOf gives the name of the model behind a slot, "" when the provider does not tell before it has answered.
+func NameOf(p Provider, slot string) string {
+	if n, ok := p.(Named); ok {
+		return n.ModelName(slot)
+	}
+	return ""
+}
+
 // ErrorKind sorts failures by what the caller may do about them.
 type ErrorKind string
 

@@ -47,7 +47,8 @@ func (s *step) endExecution() {
 		return
 	}
 	in := commit.In{
-		State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Deferred: s.Ended.Deferred, Compaction: s.Ended.Compaction, Spent: s.Ended.Spent, Policy: s.Ended.Policy, Topics: s.Ended.Topics,
+		State: s.Hot, Pack: s.Ended.Pack, Execution: *open, Results: s.Ended.Results, Deferred: s.Ended.Deferred, Compaction: s.Ended.Compaction,
+		Spent: s.Ended.Spent, Usage: s.Ended.Usage, Policy: s.Ended.Policy, Topics: s.Ended.Topics,
 		Said: s.saidLines(), Digests: s.Ended.Digests, SuspensionTTL: s.env.SuspensionTTL, DimensionProvider: s.Ended.DimensionProvider,
 	}
 	var out commit.Out

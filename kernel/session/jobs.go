@@ -304,7 +304,7 @@ func (s *step) outcome(j projections.Job, l *LiveJob) ([]commit.Fact, projection
 	l.Live, _ = l.Commit()
 	in := commit.In{
 		State: s.Hot, Pack: l.Ended.Pack, Execution: exec, Results: l.Ended.Results, Deferred: l.Ended.Deferred, Topics: l.Ended.Topics,
-		Digests: l.Ended.Digests, DimensionProvider: l.Ended.DimensionProvider,
+		Digests: l.Ended.Digests, DimensionProvider: l.Ended.DimensionProvider, Usage: l.Ended.Usage,
 	}
 	started := s.started(exec.ID, commit.OriginBackground, "")
 	started.LogicalTurn, started.LogicalTurnId, started.SourceTurnId, started.JobId = j.LogicalTurn, exec.LogicalTurnID, j.SourceTurnID, j.ID

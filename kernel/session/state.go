@@ -229,6 +229,7 @@ type TurnEnded struct {
 	Compaction  *compaction.Result
 	Spent       allowance.Spent // with what its chain of suspensions had spent before
 	Policy      string          // runtime that the execution asks for turn-policy@1, "" for none
+	Usage       turn.Usage      // of what providers of extension points asked of models: no run's
 	Pack        worlds.View
 	Topics      map[string]json.RawMessage
 	Crash       string // a panic of the turn itself

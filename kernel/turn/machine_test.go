@@ -410,5 +410,5 @@ func TestResult(t *testing.T) {
 	for reason, want := range map[string]string{"": "handler", "不需要": "不需要", SkipGuard: "handler: guard", SkipDependency: "handler: dependency", SkipInput: "handler: missing-input", SkipCycle: "handler: dependency-cycle"} {
 		expect(t, "reason", HandlerSkip(reason), want)
 	}
-	expect(t, "usage", Usage{1, 2, 3, 4, 5}.Add(Usage{10, 20, 30, 40, 50}), Usage{11, 22, 33, 44, 55})
+	expect(t, "usage", Usage{InputTokens: 1, OutputTokens: 2, CachedInputTokens: 3, ModelCalls: 4, ToolCalls: 5}.Add(Usage{InputTokens: 10, OutputTokens: 20, CachedInputTokens: 30, ModelCalls: 40, ToolCalls: 50}), Usage{InputTokens: 11, OutputTokens: 22, CachedInputTokens: 33, ModelCalls: 44, ToolCalls: 55})
 }

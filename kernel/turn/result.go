@@ -51,19 +51,34 @@ func (r Result) ShownError(text string) string {
 	return text
 }
 
-// Usage adds up what a run cost.
+// Usage adds up what a run cost. CostMicros is in millionths of the currency of the host's prices, nil when nobody knows the
+// price of any call, which is not the same as 0; Unpriced counts the model calls that are not in it.
 type Usage struct {
-	InputTokens       int `json:"inputTokens"`
-	OutputTokens      int `json:"outputTokens"`
-	CachedInputTokens int `json:"cachedInputTokens"`
-	ModelCalls        int `json:"modelCalls"`
-	ToolCalls         int `json:"toolCalls"`
+	InputTokens       int    `json:"inputTokens"`
+	OutputTokens      int    `json:"outputTokens"`
+	CachedInputTokens int    `json:"cachedInputTokens"`
+	ModelCalls        int    `json:"modelCalls"`
+	ToolCalls         int    `json:"toolCalls"`
+	CostMicros        *int64 `json:"costMicros,omitempty"`
+	Unpriced          int    `json:"unpricedCalls,omitempty"`
 }
 
 // Add adds another run's usage.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CachedInputTokens + v.CachedInputTokens,
-		u.ModelCalls + v.ModelCalls, u.ToolCalls + v.ToolCalls}
+	u.InputTokens += v.InputTokens
+	u.OutputTokens += v.OutputTokens
+	u.CachedInputTokens += v.CachedInputTokens
+	u.ModelCalls += v.ModelCalls
+	u.ToolCalls += v.ToolCalls
+	u.Unpriced += v.Unpriced
+	if v.CostMicros != nil {
+		sum := *v.CostMicros
+		if u.CostMicros != nil {
+			sum += *u.CostMicros
+		}
+		u.CostMicros = &sum
+	}
+	return u
 }
 
 // Result is a finished run: what it gave, and what it asks to be written.

@@ -1323,6 +1323,8 @@ type Usage struct {
 	CachedInputTokens uint64                 `protobuf:"varint,3,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
 	ModelCalls        uint32                 `protobuf:"varint,4,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	ToolCalls         uint32                 `protobuf:"varint,5,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	CostMicros        *int64                 `protobuf:"varint,6,opt,name=cost_micros,json=costMicros,proto3,oneof" json:"cost_micros,omitempty"`    // millionths of the currency of the host's prices; absent: nobody knows
+	UnpricedCalls     uint32                 `protobuf:"varint,7,opt,name=unpriced_calls,json=unpricedCalls,proto3" json:"unpriced_calls,omitempty"` // model calls that are not in cost_micros
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1388,6 +1390,20 @@ func (x *Usage) GetModelCalls() uint32 {
 func (x *Usage) GetToolCalls() uint32 {
 	if x != nil {
 		return x.ToolCalls
+	}
+	return 0
+}
+
+func (x *Usage) GetCostMicros() int64 {
+	if x != nil && x.CostMicros != nil {
+		return *x.CostMicros
+	}
+	return 0
+}
+
+func (x *Usage) GetUnpricedCalls() uint32 {
+	if x != nil {
+		return x.UnpricedCalls
 	}
 	return 0
 }
@@ -1822,6 +1838,7 @@ type ExecutionAborted struct {
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // aborted-by-player | interrupted
 	SetupAttempts []*SetupAttempt        `protobuf:"bytes,3,rep,name=setup_attempts,json=setupAttempts,proto3" json:"setup_attempts,omitempty"`
 	Draft         []byte                 `protobuf:"bytes,4,opt,name=draft,proto3" json:"draft,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	Spent         *Spent                 `protobuf:"bytes,21,opt,name=spent,proto3" json:"spent,omitempty"` // as ExecutionCommitted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1881,6 +1898,13 @@ func (x *ExecutionAborted) GetSetupAttempts() []*SetupAttempt {
 func (x *ExecutionAborted) GetDraft() []byte {
 	if x != nil {
 		return x.Draft
+	}
+	return nil
+}
+
+func (x *ExecutionAborted) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
 	}
 	return nil
 }
@@ -3371,7 +3395,7 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\rRuntimeTarget\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x18\n" +
-	"\apayload\x18\x02 \x01(\fR\apayload\"\xbf\x01\n" +
+	"\apayload\x18\x02 \x01(\fR\apayload\"\x9c\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12.\n" +
@@ -3379,7 +3403,11 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\vmodel_calls\x18\x04 \x01(\rR\n" +
 	"modelCalls\x12\x1d\n" +
 	"\n" +
-	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\"\xd3\x03\n" +
+	"tool_calls\x18\x05 \x01(\rR\ttoolCalls\x12$\n" +
+	"\vcost_micros\x18\x06 \x01(\x03H\x00R\n" +
+	"costMicros\x88\x01\x01\x12%\n" +
+	"\x0eunpriced_calls\x18\a \x01(\rR\runpricedCallsB\x0e\n" +
+	"\f_cost_micros\"\xd3\x03\n" +
 	"\x0eRuntimeOutcome\x12\x1d\n" +
 	"\n" +
 	"runtime_id\x18\x01 \x01(\tR\truntimeId\x12\x1b\n" +
@@ -3427,12 +3455,13 @@ const file_covel_events_v1_events_proto_rawDesc = "" +
 	"\x0esetup_attempts\x18\x05 \x03(\v2\x1d.covel.events.v1.SetupAttemptR\rsetupAttempts\x12,\n" +
 	"\x05usage\x18\x06 \x01(\v2\x16.covel.events.v1.UsageR\x05usage\x12\x14\n" +
 	"\x05draft\x18\a \x01(\fR\x05draft\x12,\n" +
-	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"\xd7\x01\n" +
+	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"\x85\x02\n" +
 	"\x10ExecutionAborted\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12D\n" +
 	"\x0esetup_attempts\x18\x03 \x03(\v2\x1d.covel.events.v1.SetupAttemptR\rsetupAttempts\x12\x14\n" +
 	"\x05draft\x18\x04 \x01(\fR\x05draft\x12,\n" +
+	"\x05usage\x18\x05 \x01(\v2\x16.covel.events.v1.UsageR\x05usage\x12,\n" +
 	"\x05spent\x18\x15 \x01(\v2\x16.covel.events.v1.SpentR\x05spent\"n\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
@@ -3643,20 +3672,21 @@ var file_covel_events_v1_events_proto_depIdxs = []int32{
 	17, // 22: covel.events.v1.ExecutionFailed.usage:type_name -> covel.events.v1.Usage
 	46, // 23: covel.events.v1.ExecutionFailed.spent:type_name -> covel.events.v1.Spent
 	19, // 24: covel.events.v1.ExecutionAborted.setup_attempts:type_name -> covel.events.v1.SetupAttempt
-	46, // 25: covel.events.v1.ExecutionAborted.spent:type_name -> covel.events.v1.Spent
-	23, // 26: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
-	43, // 27: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
-	30, // 28: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
-	32, // 29: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
-	33, // 30: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
-	35, // 31: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
-	38, // 32: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
-	41, // 33: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	17, // 25: covel.events.v1.ExecutionAborted.usage:type_name -> covel.events.v1.Usage
+	46, // 26: covel.events.v1.ExecutionAborted.spent:type_name -> covel.events.v1.Spent
+	23, // 27: covel.events.v1.NarrativeAppended.segments:type_name -> covel.events.v1.Segment
+	43, // 28: covel.events.v1.Character.created_at:type_name -> google.protobuf.Timestamp
+	30, // 29: covel.events.v1.CharacterUpserted.record:type_name -> covel.events.v1.Character
+	32, // 30: covel.events.v1.LorebookUpserted.owner:type_name -> covel.events.v1.LorebookOwner
+	33, // 31: covel.events.v1.LorebookUpserted.entries:type_name -> covel.events.v1.LorebookEntry
+	35, // 32: covel.events.v1.PluginDataChanged.changes:type_name -> covel.events.v1.PluginDataChange
+	38, // 33: covel.events.v1.SetupRuntimeChanged.setup:type_name -> covel.events.v1.SetupRuntime
+	41, // 34: covel.events.v1.TriggerLedgerUpdated.entries:type_name -> covel.events.v1.TriggerLedgerEntry
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_covel_events_v1_events_proto_init() }
@@ -3667,6 +3697,7 @@ func file_covel_events_v1_events_proto_init() {
 	file_covel_events_v1_allowance_proto_init()
 	file_covel_events_v1_commit_proto_init()
 	file_covel_events_v1_settings_proto_init()
+	file_covel_events_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
