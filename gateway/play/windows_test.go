@@ -75,6 +75,7 @@ func TestTwoWindowsAtOneEntry(t *testing.T) {
 		t.Errorf("without a base: %v", got)
 	}
 	m.Gate("page").Open()
+	m.Gate("end").Open()
 	if got := b.until(isAck("b4", "accepted")); got["type"] == "error" {
 		t.Errorf("after the turn: %v", got)
 	}
@@ -134,6 +135,7 @@ func TestASwitchWhileAnAnswerStreams(t *testing.T) {
 		return holdsEvent("execution.completed")(m)
 	})
 	m.Gate("page").Open()
+	m.Gate("end").Open()
 	p := s.node.Join(here)
 	p.Until("both lines are played", func() bool {
 		_, done := p.View.State.Session.FindRequest("seat-1", "same")
@@ -210,6 +212,7 @@ func TestAStreamThatIsClosed(t *testing.T) {
 	leave()
 	_ = res.Body.Close()
 	m.Gate("page").Open()
+	m.Gate("end").Open()
 	p := s.node.Join(id)
 	p.Until("the turn is committed", func() bool {
 		st := p.View.State.Session
