@@ -68,15 +68,15 @@ func TestATraceThatHangsHoldsUpNobody(t *testing.T) {
 	}
 	without, told := bubble(func() *trace.Writer { return nil })
 
-	hung := &badTrace{gate: make(chan struct{})}
 	synctest.Test(t, func(t *testing.T) {
-		hung.gate = make(chan struct{})
+		hung := &badTrace{gate: make(chan struct{})}
 		w, err := trace.NewWriter(t.Context(), hung, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range trace.QueueLen + 1 { // whatever else there is to tell: the queue is full
+		for range 1 + trace.QueueLen { // one that hangs, and a full queue behind it
 			w.Emit(trace.Scope{SessionID: "s1"}, trace.StepStarted, trace.Step{})
+			synctest.Wait()
 		}
 		took, story := played(t, w)
 		if took != without || story != told {
