@@ -191,20 +191,20 @@ type ModelResponseChange struct {
 
 // RunResult is what a run came to. RuntimeID, PluginID, RunID and Suspended are read only.
 type RunResult struct {
-	RuntimeID  string          `json:"runtimeId"`
-	PluginID   string          `json:"pluginId"`
-	RunID      string          `json:"runId"`
-	Status     string          `json:"status"` // success | failed | skipped | suspended
-	StopReason string          `json:"stopReason,omitempty"`
-	SkipReason string          `json:"skipReason,omitempty"`
-	Error      string          `json:"error,omitempty"`
+	RuntimeID  string `json:"runtimeId"`
+	PluginID   string `json:"pluginId"`
+	RunID      string `json:"runId"`
+	Status     string `json:"status"` // success | failed | skipped | suspended
+	StopReason string `json:"stopReason,omitempty"`
+	SkipReason string `json:"skipReason,omitempty"`
+	Error      string `json:"error,omitempty"`
 	// Output is the value as it is shown, an object. CanonicalValue is the value itself, for contracts, inputs and exports: who
 	// replaces the output of a function replaces it too, otherwise the value is withdrawn. An agent's output is its value.
 	Output         json.RawMessage `json:"output,omitempty"`
 	CanonicalValue json.RawMessage `json:"canonicalValue,omitempty"`
-	Segments   []StorySegment  `json:"segments,omitempty"`
-	Done       bool            `json:"done,omitempty"`
-	Suspended  bool            `json:"suspended,omitempty"`
+	Segments       []StorySegment  `json:"segments,omitempty"`
+	Done           bool            `json:"done,omitempty"`
+	Suspended      bool            `json:"suspended,omitempty"`
 }
 
 // RuntimeEnded is the payload of PostRuntime.
