@@ -9,6 +9,7 @@ import (
 
 	kernel "github.com/covel/covel/kernel/session"
 	"github.com/covel/covel/kernel/text"
+	"github.com/covel/covel/kernel/turn"
 	"github.com/covel/covel/projections"
 	eventsv1 "github.com/covel/covel/proto/covel/events/v1"
 )
@@ -191,7 +192,10 @@ func (s *server) runNamed(w http.ResponseWriter, r *http.Request, requestID stri
 	}
 	results := []runResult{}
 	for _, res := range ended.results {
-		x := runResult{RuntimeID: res.RuntimeId, PluginID: res.PluginId, Status: res.Status, Output: rawOrNull(res.Output), Error: res.Error}
+		x := runResult{RuntimeID: res.RuntimeId, PluginID: res.PluginId, Status: res.Status, Output: rawOrNull(nil), Error: res.Error}
+		if len(res.Output) > 0 || res.Status == "success" {
+			x.Output = turn.Display(res.Output)
+		}
 		if ms, ok := ended.took[res.RunId]; ok {
 			x.DurationMs = &ms
 		}

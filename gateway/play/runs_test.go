@@ -52,6 +52,9 @@ func (p *painter) source() registry.Source {
 				if p.dry.Load() {
 					return sdk.Result{Outcome: sdk.Failed, Error: "墨水用完了"}, nil
 				}
+				if strings.Contains(string(rt.Activation), "白纸") {
+					return sdk.Result{Outcome: sdk.Success, Value: "一张白纸"}, nil
+				}
 				out := sdk.Result{Outcome: sdk.Success, Value: map[string]any{"picture": json.RawMessage(orEmpty(rt.Activation))}}
 				out.Effects.Narrative = "画好了。"
 				return out, nil
@@ -83,6 +86,11 @@ func TestRunsByNameOverHTTP(t *testing.T) {
 	b, _ := json.Marshal(r["output"])
 	if got["status"] != "ok" || got["turnId"] == "" || r["status"] != "success" || !strings.Contains(string(b), `{"picture":{"of":"门"}}`) {
 		t.Errorf("a run by name: %v", got)
+	}
+	// Rule REF:plugins.md §8: for display a value that is no object stands under value.
+	r = runOf(a.want("POST", "/plugin-rpc", `{"kind":"runtime","runtimeId":"painter/sketch","payload":{"of":"白纸"}}`, 200, ""), "painter/sketch")
+	if b, _ := json.Marshal(r["output"]); string(b) != `{"value":"一张白纸"}` {
+		t.Errorf("a plain value is shown as %s", b)
 	}
 	// Rule DESIGN §10: a repeated requestId gets the first outcome.
 	before := s.version(a.id)
