@@ -23,7 +23,6 @@ import (
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
 	"github.com/covel/covel/plugins/tools"
-	"github.com/covel/covel/projections"
 )
 
 // provider is a model made of a function.
@@ -109,7 +108,7 @@ func (r *rig) start(m provider, resumed *turn.Resumed) {
 	})
 	deps := runtime.Deps{Model: base, Tools: &tools.Executor{}, Log: slog.New(slog.DiscardHandler)}
 	frozen := r.frozen
-	frozen.Execution, frozen.Instructions = projections.Execution{ID: "e1"}, "en"
+	frozen.Execution.ID, frozen.Instructions = "e1", "en"
 	run := turn.Run{RunID: "run-1", Runtime: r.rt, Resumed: resumed}
 	r.mu.Lock()
 	r.result = nil

@@ -19,6 +19,7 @@ import (
 	"github.com/covel/covel/plugins/manifest"
 	"github.com/covel/covel/plugins/registry"
 	"github.com/covel/covel/plugins/sdk"
+	"github.com/covel/covel/projections"
 )
 
 var scoutRuntime = manifest.Runtime{
@@ -256,4 +257,37 @@ func TestToolsOfASubagent(t *testing.T) {
 				t.Errorf("it is offered %s", got)
 			}
 		})
+}
+
+// Rule TP:407: an operation that a sub-agent made is its own to hear of: it is told in its own context when it is called next, in
+// each call of the execution, and its caller is not.
+func TestASubagentIsToldOfItsOwnOperations(t *testing.T) {
+	playIn(t, func(r *rig) {
+		withScout(scoutRuntime)(r)
+		r.frozen.Execution.Origin = "player"
+		r.frozen.State.Session.NotApplied = []projections.FailedOperation{{Service: "bag@1", Summary: "取走铜钱", Reason: "out-of-bounds", RuntimeID: "scout"}, {Service: "bag@1", Summary: "放下灯笼", Reason: "conflict", RuntimeID: "teller"}}
+	}, story(manifest.Agent{BuiltinTools: []string{"delegate"}}), nil, func(_ context.Context, n int, req model.Request, _ func(model.Delta)) (model.Reply, error) {
+		if req.Subject == "teller" && n == 1 {
+			return calls(model.ToolCall{ID: "c1", Name: "delegate", Arguments: `{"target":{"contract":"look.scene@1"},"brief":"谁？"}`})
+		}
+		return says("老更夫")
+	}, func(r *rig) {
+		r.ended()
+		if len(r.requests) < 2 {
+			t.Fatalf("%d requests", len(r.requests))
+		}
+		for i, req := range r.requests {
+			text, err := json.Marshal(req.Messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, other := "取走铜钱", "放下灯笼"
+			if req.Subject == "teller" {
+				own, other = other, own
+			}
+			if !strings.Contains(string(text), own) || strings.Contains(string(text), other) {
+				t.Errorf("request %d, of %s: %s", i, req.Subject, text)
+			}
+		}
+	})
 }

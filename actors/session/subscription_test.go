@@ -16,7 +16,7 @@ func delta(n uint64, text string) Update {
 	return Update{Progress: &kernel.Progress{ExecutionID: "e", Kind: kernel.NarrativeDelta, RuntimeID: "r", N: n, Delta: text}}
 }
 
-// Text that waits merges; nothing of it is lost, whatever the reader's pace, and joined emoji stay whole.
+// Rule TP:220: what a run says while it runs is only queued, and what waits in the queue merges: nothing of it is lost, whatever the reader's pace, and joined emoji stay whole.
 func TestWaitingTextMerges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := NewSubscription()
@@ -55,7 +55,8 @@ func TestWaitingTextMerges(t *testing.T) {
 	})
 }
 
-// A reader that stands still costs a bounded queue and is told to start over; pushing never blocks (BL-15).
+// Rule TP:220: events go into a queue with a limit, and whoever queues them waits for no network: a reader that stands still costs a
+// bounded queue and is told to start over (BL-15).
 func TestSlowConsumer(t *testing.T) {
 	s := NewSubscription()
 	alive := true

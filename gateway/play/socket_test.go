@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,15 +198,18 @@ func TestJoinInMidTurn(t *testing.T) {
 	}
 }
 
-// BL-15: one client stands still, one reads a byte now and then, twenty read; a long page streams. The readers have it
+// Rule TP:216–222: sending does not hold up the turn: with clients that are slow or gone the turn is committed as ever, and no model
+// is asked again for their sake. BL-15: one client stands still, one reads a byte now and then, twenty read; a long page streams. The readers have it
 // all, the others cost a bounded buffer, and the server goes down in time.
 func TestSlowConsumers(t *testing.T) {
 	const deltas = 20_000
+	var asked atomic.Int32
 	bundled := scripted.BundledGame()
 	m := scripted.New(scripted.Script{Otherwise: func(req model.Request) scripted.Reply {
 		if req.Subject != "narrator" {
 			return bundled(req)
 		}
+		asked.Add(1)
 		return scripted.Reply{Chunk: 1, Steps: []scripted.Step{scripted.Segment{Kind: "narration", Text: strings.Repeat("雨", deltas)}}}
 	}})
 	s := open(t, m)
@@ -244,6 +248,7 @@ func TestSlowConsumers(t *testing.T) {
 		}
 		readers = append(readers, c)
 	}
+	before := asked.Load()
 	readers[0].send(`{"type":"submit_actions","requestId":"r2","payload":{"actions":[` + answer + `]}}`)
 	for _, c := range readers {
 		wg.Add(1)
@@ -267,6 +272,9 @@ func TestSlowConsumers(t *testing.T) {
 		}()
 	}
 	wg.Wait()
+	if n := asked.Load() - before; n != 1 {
+		t.Errorf("the page was asked for %d times", n)
+	}
 	close(s.down)
 	done := make(chan struct{})
 	go func() { s.http.Close(); close(done) }()

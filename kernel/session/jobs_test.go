@@ -115,6 +115,7 @@ func (s *sim) message(t *testing.T, r events.Recorded) any {
 }
 
 // Rule TP:248: the job stands in the commit of its turn, with the turn's number and line; Rule TP:231: so does a follower's.
+// Rule TP:376: queuing wakes the session's worker.
 func TestAJobIsQueuedWithItsTurn(t *testing.T) {
 	s := playing(t, extract(false))
 	from := len(s.log)
@@ -282,6 +283,49 @@ func TestJobsThatCannotStartAreNotWaitedFor(t *testing.T) {
 	}
 }
 
+// Rule TP:376: a turn that waits at the barrier wakes the worker for the job it waits for.
+func TestTheBarrierStartsWhatItWaitsFor(t *testing.T) {
+	rt := extract(true)
+	rt.Function.Model = "fast"
+	s := playing(t, rt)
+	s.ready = func(slot string) bool { return slot != "fast" }
+	s.say("l1", "我去码头。")
+	if j := s.only(t); j.Status != projections.JobQueued {
+		t.Fatalf("%+v", j)
+	}
+	s.ready = nil
+	s.say("l2", "我点亮灯。")
+	if j := s.only(t); s.state.Phase != Settling || j.Status != projections.JobRunning {
+		t.Errorf("phase %s, %+v", s.state.Phase, j)
+	}
+}
+
+// Rule TP:401: maintenance is not affected by full slots: with no place for any job a queue limit that passed, and an owner that
+// died, are written all the same.
+func TestMaintenanceNeedsNoPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		full bool // before the job was given a place
+		want string
+	}{
+		"waits too long": {true, projections.JobTimedOut},
+		"owner died":     {false, projections.JobOrphaned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := playing(t, extract(false))
+			s.full = c.full
+			s.say("l1", "我去码头。")
+			s.full = true
+			s.activate()
+			s.now = s.now.Add(2 * time.Minute)
+			s.feed(Wake{})
+			s.run()
+			if j := s.only(t); j.Status != c.want {
+				t.Errorf("%+v", j)
+			}
+		})
+	}
+}
+
 // Rule REF api-and-protocol.md §4.15: a player stop ends only the wait, not the job.
 func TestAStopEndsTheWait(t *testing.T) {
 	s := playing(t, extract(true))
@@ -337,6 +381,7 @@ func TestTheWaitForTheCommitIsNotCounted(t *testing.T) {
 	}
 }
 
+// Rule TP:376: recovery wakes the worker of its session.
 // Rule TP:382–384: after a restart a queued job goes on, one past its queue limit is timed out, a running one is orphaned; a
 // read alone changes nothing.
 func TestAfterARestart(t *testing.T) {
@@ -651,6 +696,7 @@ func TestStoreFaultAtEveryAppendOfJobs(t *testing.T) {
 	}
 }
 
+// Rule TP:376: so does a job that the player tries again.
 // Rule TP:422: when the turn is about to start it is looked at again, so that a job queued since is waited for too.
 func TestAJobQueuedWhileTheLineIsLookedAt(t *testing.T) {
 	s := playing(t, extract(true))

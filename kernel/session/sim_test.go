@@ -50,6 +50,7 @@ type sim struct {
 	ready     func(slot string) bool
 	digest    func(pluginID string) string
 	granted   map[string]bool           // jobs that have a place
+	full      bool                      // the node has no place for any job
 	working   []StartJob                // jobs whose executions go on
 	jobResult func(StartJob) *TurnEnded // what a job gives; nil: it goes on
 	wakeAt    time.Time
@@ -173,7 +174,7 @@ func (s *sim) do(effects []Effect) {
 			}
 		case WantJobs:
 			for _, id := range e.IDs {
-				if !s.granted[id] {
+				if !s.full && !s.granted[id] {
 					s.granted[id] = true
 					s.inbox = append(s.inbox, JobGranted{id})
 				}

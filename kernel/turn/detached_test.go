@@ -76,13 +76,14 @@ func TestDetached(t *testing.T) {
 	}
 	s.behave["facts"] = fails
 	s.play()
-	// operations@1 is unavailable to a detached run (TP:405).
+	// Rule TP:405: operations@1 is unavailable to a detached run: a required one skips it, an optional one stays away.
 	expect(t, "log", strings.Join(s.log, "; "), "start story; start facts; start audit; detached-foreground kept; start kept; skip lost dependency; skip ops missing-input; finish")
 	var jobs []string
 	for _, d := range s.ended.Deferred {
 		jobs = append(jobs, d.Activation+" "+d.Run.Runtime.ID+" "+d.Run.RunID)
 	}
 	expect(t, "jobs", jobs, []string{"stage memory memory#3", "stage ops-optional ops-optional#6"})
+	expect(t, "inputs of the optional one", len(s.ended.Deferred[1].Run.Inputs), 0)
 	memory := s.ended.Deferred[0].Run
 	for _, u := range memory.Upstream {
 		whole := u.RuntimeID == "story"

@@ -92,8 +92,8 @@ func TestTurnDigest(t *testing.T) {
 	expect(t, "nothing yet", string(Plan{}.digestOf(nil)), `{"sessionId":"","turnId":"","logicalTurn":0,"locale":"","playerMessage":"","narrative":"","lastPlayerInput":null,"runtimeResults":[]}`)
 }
 
-// Rule TP:405: operations@1 freezes what completed runs have staged, and its reader depends on them; of seeds it shows the
-// committed ones only, read-only and without a dependency.
+// Rule TP:405: operations@1 freezes what completed runs have staged, and its reader depends on them, though it waits for nobody; of
+// the seeds of a retry it shows the committed ones only: failed, discarded and staged ones are left out, and nothing depends on them.
 func TestOperationsInput(t *testing.T) {
 	op := func(id, status string) Operation {
 		return Operation{ID: id, PluginID: "bank", Service: "ledger@1", Summary: "付了 3 文", Status: status, InvokedBy: InvokedBy{RuntimeID: "r/" + id, PluginID: "r"}}
