@@ -45,6 +45,7 @@ func (r *runtime) preTool(ctx context.Context, id string, call tools.Call) toolC
 		return t
 	}
 	t.Name, t.Arguments = use.ToolCall.Name, use.ToolCall.Arguments
+	t.about.Concealed = t.about.Concealed || r.asksPrivately(t.Call) // a hook may have made it a delegate
 	return t
 }
 

@@ -283,6 +283,9 @@ func showTrace(st *stage, rest string) {
 		if e.ParentCallID != "" {
 			text += " for " + e.ParentCallID
 		}
+		if e.Concealed {
+			text += " concealed"
+		}
 		var payload map[string]json.RawMessage
 		_ = json.Unmarshal(e.Payload, &payload)
 		for _, name := range told {
