@@ -260,7 +260,7 @@ func TestOtherCodeMakesAJobStale(t *testing.T) {
 	}
 }
 
-// Rule TP:376: the end of a job wakes its session for the next one.
+// Rule TP:249: the same runtime runs only one job at a time. Rule TP:376: the end of a job wakes its session for the next one.
 // Rule TP:375: one run of a runtime at a time in a session; Rule TP:240: the next one begins when it has ended.
 func TestRunsOfOneRuntimeAreSerial(t *testing.T) {
 	pt := newPainter()

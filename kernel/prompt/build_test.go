@@ -171,7 +171,7 @@ func dump(messages []model.Message) string {
 	return b.String()
 }
 
-// Rule TP:434–466: content that never changes stands first, the history next, what changes each turn after it, then the
+// Rule TP:443–466: content that never changes stands first, the history next, what changes each turn after it, then the
 // player's line.
 // Rule REF plugins.md §18.1: the sections of the system prompt and the messages, in their order.
 // Rule REF:plugins.md §18.2: a story written earlier in this execution stands behind the player's line, with a note.

@@ -554,6 +554,7 @@ func TestASessionWithJobsStays(t *testing.T) {
 	}
 }
 
+// Rule TP:348: what the guard rejects ends the job and writes nothing.
 // Rule TL:673: a background run that suspends fails its job, and nothing is committed. Rule TP:352: nor is what it may not
 // write.
 func TestWhatAJobMayNotDo(t *testing.T) {

@@ -18,6 +18,7 @@ func detaches(r *manifest.Runtime) {
 	r.Effects = manifest.Effects{Reads: []string{"narrative:*"}, Writes: []string{"plugin-data:self:memory", "plugin-data:self:_hidden.plan", "assets:*", "media:*", "ui:*", "http:https://example.org"}}
 }
 
+// Rule TP:245: schedule.detached holds for leaves that pass the safety check. Rule TP:355: one whose result is exported stays.
 // Rule TP:349–358: only a post-turn or audit function that declares isolated effects, exports and emits nothing, and that
 // nobody in the foreground waits for, becomes a job; the reason why another does not is told.
 func TestKeepsForeground(t *testing.T) {
