@@ -68,14 +68,9 @@ export async function begun(
   locale = 'en',
 ): Promise<{ page: Page; session: MockSession }> {
   const session = server.create('lanternreach', locale);
-  const { pace } = server;
-  server.pace = 1;
+  session.begin(locale === 'en' ? 'Élodie' : '陆青云');
   const page = await browser.page(`${server.url}/sessions/${session.id}`);
-  await page.getByLabel(session.telling.fields.name).fill(locale === 'en' ? 'Élodie' : '陆青云');
-  await page.getByLabel(session.telling.fields.calling).selectOption({ index: 2 });
-  await page.getByRole('button', { name: session.telling.submit }).click();
   await guide(page, session).waitFor();
-  server.pace = pace;
   return { page, session };
 }
 

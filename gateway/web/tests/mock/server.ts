@@ -534,11 +534,7 @@ export class MockSession {
         requestId,
         payload: { results: [{ turnId, interactionId, values }] },
       });
-      this.messages = this.messages.map((m) =>
-        m.interactions
-          ? { ...m, interactions: m.interactions.map((i) => ({ ...i, status: 'answered' as const, values })) }
-          : m,
-      );
+      this.answer(values);
     }
     events.push({
       type: 'execution.started',
@@ -554,8 +550,23 @@ export class MockSession {
     send(ws, ack);
 
     if (command.type === 'start_session') await this.setup(requestId);
-    else if (answer?.interaction?.type === 'form') await this.opening(requestId, line as Message, answer);
+    else if (answer?.interaction?.type === 'form')
+      await this.story(requestId, line, this.telling.opening, this.cast(answer.fields ?? {}));
     else await this.narrate(requestId, line);
+  }
+
+  private answer(values: Record<string, unknown>): void {
+    this.messages = this.messages.map((m) =>
+      m.interactions
+        ? { ...m, interactions: m.interactions.map((i) => ({ ...i, status: 'answered' as const, values })) }
+        : m,
+    );
+  }
+
+  private filled(fields: Record<string, unknown>): string {
+    return this.telling.template
+      .replace('{{characterName}}', String(fields['characterName']))
+      .replace('{{calling}}', String(fields['calling'] ?? '…'));
   }
 
   private lineOf(command: Command, answer: Action | undefined): Message {
@@ -565,9 +576,7 @@ export class MockSession {
       fields === undefined
         ? ((command.payload as { actions: Action[] }).actions[0]?.text ?? '')
         : 'characterName' in fields
-          ? this.telling.template
-              .replace('{{characterName}}', String(fields['characterName']))
-              .replace('{{calling}}', String(fields['calling'] ?? '…'))
+          ? this.filled(fields)
           : String(fields['selectedId'] ?? fields['confirmed'] ?? '');
     this.lastLine = text;
     return this.message('player', text);
@@ -582,6 +591,11 @@ export class MockSession {
     }
     this.step('player-init', 'char-creator', 'setup');
     await wait(this.server.pace * 4);
+    this.end(requestId, this.ask(requestId));
+  }
+
+  /** The end of the set-up: a welcome, and the form that asks who the player is. */
+  private ask(requestId: string): CommittedEvent[] {
     const welcome = this.message('runtime', this.telling.greeting, {
       runtimeId: 'pregame',
       pluginId: 'pregame',
@@ -616,18 +630,29 @@ export class MockSession {
     };
     const holder = this.message('runtime', '', { interactions: [form], runtimeId: 'player-init' });
     this.messages.push(welcome, holder);
-    this.end(requestId, [
+    return [
       { type: 'message.appended', requestId, payload: { message: welcome } },
       {
         type: 'interaction.requested',
         requestId,
         payload: { messageId: holder.id, interaction: form, message: holder },
       },
-    ]);
+    ];
   }
 
-  private async opening(requestId: string, line: Message, answer: Action): Promise<void> {
-    const fields = answer.fields ?? {};
+  /** The form filled in and the opening told, in no time: for tests of what comes after. */
+  begin(characterName: string): void {
+    const requestId = 'begin';
+    const fields = { characterName, calling: this.telling.callings[1] };
+    this.tail += this.ask(requestId).length;
+    this.answer(fields);
+    const line = this.message('player', this.filled(fields));
+    this.tail += this.tell(requestId, line, this.telling.opening, this.cast(fields)).length;
+    this.execution = { state: 'completed', requestId };
+  }
+
+  /** Who is in the story once the player has said who they are. */
+  private cast(fields: Record<string, unknown>): CommittedEvent[] {
     const character: Character = {
       id: 'player-1',
       name: String(fields['characterName'] ?? ''),
@@ -643,10 +668,10 @@ export class MockSession {
     };
     this.characters = [character, keeper];
     this.session = { ...this.session, phase: 'playing' };
-    await this.story(requestId, line, this.telling.opening, [
+    return [
       { type: 'character.upserted', payload: { character } },
       { type: 'character.upserted', payload: { character: keeper } },
-    ]);
+    ];
   }
 
   private async narrate(requestId: string, line: Message | undefined): Promise<void> {
@@ -676,6 +701,16 @@ export class MockSession {
     }
     this.step('guide', 'guide', 'post-turn');
     await wait(this.server.pace * 6);
+    this.end(requestId, this.tell(requestId, line, text, more, choice));
+  }
+
+  private tell(
+    requestId: string,
+    line: Message | undefined,
+    text: string,
+    more: CommittedEvent[],
+    choice = false,
+  ): CommittedEvent[] {
     const message = this.message('story', text, choice ? { segments: segmentsOf(text) } : {});
     if (choice) {
       message.interactions = [
@@ -724,7 +759,7 @@ export class MockSession {
       codex: { entries },
       broken: { entries: { n: 7 } },
     };
-    this.end(requestId, [
+    return [
       { type: 'narrative.completed', requestId, payload: { message } },
       ...more,
       { type: 'session.changed', payload: { session: this.session } },
@@ -749,7 +784,7 @@ export class MockSession {
           changes: [{ namespace: 'entries', key: 'n', value: 7, operation: 'set' }],
         },
       },
-    ]);
+    ];
   }
 
   private async write(runtimeId: string, stage: string, text: string, share = 1): Promise<void> {
