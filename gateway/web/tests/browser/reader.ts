@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { AxeResults } from 'axe-core';
-import type { MockServer, MockSession } from '../mock/server';
+import type { MockServer } from '../mock/server';
+import type { MockSession } from '../mock/session';
 import type { Browser } from './browser';
 
 /** What a reader does and sees, by role and label. */

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MockServer, type MockSession } from '../mock/server';
+import { MockServer } from '../mock/server';
+import type { MockSession } from '../mock/session';
 import { Browser } from './browser';
 import { begun, guide, input, picture, rest, say, story } from './reader';
 
