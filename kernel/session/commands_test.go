@@ -287,6 +287,102 @@ func TestInterjectionsOutsideOfATurn(t *testing.T) {
 	s.check()
 }
 
+// Rule DESIGN §9: a request that stands in the log is answered with its outcome, also where it was said into a turn that ended
+// because another activation, which was sent it too, took it for an action.
+func TestALineThatAnotherActivationAccepted(t *testing.T) {
+	ended := func(s *sim, turn StartTurn) { s.feed(s.result(turn)) }
+	foreign := func(s *sim, _ StartTurn) { s.feed(Foreign{}) }
+	for name, c := range map[string]struct {
+		body string
+		then func(s *sim, turn StartTurn)
+		want string
+	}{
+		"a foreign event":          {"aa", foreign, "accepted"},
+		"a commit that loses":      {"aa", ended, "accepted"},
+		"on the way out":           {"aa", func(s *sim, turn StartTurn) { s.feed(Drain{}); foreign(s, turn) }, "accepted"},
+		"on the way out, a commit": {"aa", func(s *sim, turn StartTurn) { s.feed(Drain{}); ended(s, turn) }, "accepted"},
+		"stopped":                  {"aa", func(s *sim, turn StartTurn) { s.feed(StopTurn{990}); ended(s, turn) }, "accepted"},
+		"given back while it reads": {"aa", func(s *sim, turn StartTurn) {
+			foreign(s, turn)
+			s.feed(InterjectionRefused{"exec-line", s.state.Said[0].ID})
+		}, "accepted"},
+		"an unknown outcome": {"aa", func(s *sim, turn StartTurn) {
+			first := true
+			s.fault = func(int, Append) fault {
+				if first {
+					first = false
+					return unknownNotWritten
+				}
+				return noFault
+			}
+			ended(s, turn)
+		}, "accepted"},
+		"another body": {"bb", foreign, "request_id_conflict"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(t)
+			turn := s.turns[0]
+			line := s.interject("i1", "座-2", "等等我！")
+			here := s.state
+
+			s.activate() // it takes the first for dead
+			s.run()
+			s.token++
+			s.feed(Submit{Command{RequestID: "i1", BodyHash: c.body, Type: Interject, SeatID: "座-2", ExecutionID: "exec-there", Tokens: []uint64{s.token},
+				Actions: []projections.Action{{Kind: "say", Text: "等等我！"}}}})
+			s.run()
+			if s.last(s.token) != "accepted" {
+				t.Fatalf("there: %s", s.last(s.token))
+			}
+
+			s.state, s.turns = here, nil
+			c.then(s, turn)
+			s.run()
+			if got := s.last(line); got != c.want {
+				t.Errorf("here: %s, want %s", got, c.want)
+			}
+			if a := s.heard[line][len(s.heard[line])-1]; a.Status == Accepted && a.ExecutionID != "exec-there" {
+				t.Errorf("accepted as %q", a.ExecutionID)
+			}
+			if len(s.state.Said) > 0 {
+				t.Errorf("a line stays: %+v", s.state.Said)
+			}
+		})
+	}
+}
+
+// Rule DESIGN §9: a line that is sent again while the outcome of an append is unknown waits with the first; the turn is told it
+// once, and both senders hear the one end.
+func TestALineSentAgainWhileNothingIsKnown(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		s := running(t)
+		first := s.interject("i1", "座-2", "等等我！")
+		s.fault = func(int, Append) fault { return unknownNotWritten }
+		on := projections.GatheringOn
+		s.feed(ChangeStatus{Change{Kind: ChangeSettings, ID: "c", Token: 900, Settings: &SettingsChange{Gathering: &on}}})
+		s.fault = nil
+		s.feed(s.inbox[0])
+		s.inbox = s.inbox[1:]
+		if s.state.Phase != Uncertain {
+			t.Fatal(s.state.Phase)
+		}
+		again := s.interject("i1", "座-2", "等等我！")
+		if len(s.told) != 1 || len(s.state.Said) != 1 {
+			t.Errorf("the turn was told %+v", s.told)
+		}
+		want := CodeUnheard
+		if heard {
+			s.merges("i1")
+			want = "accepted"
+		}
+		s.run()
+		if s.last(first) != want || s.last(again) != want {
+			t.Errorf("%s and %s, want %s", s.last(first), s.last(again), want)
+		}
+		s.check()
+	}
+}
+
 // Whatever lines come while turns run, stop, fail and crash: each sender hears one end, a line stands in the log at most once,
 // and only if its sender was told so.
 func TestInterjectionsAreNeverLostInSilence(t *testing.T) {

@@ -50,7 +50,7 @@ func (s *step) tellWaiting() bool {
 	}
 	cmd := s.withSeat(s.Queue[i])
 	s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
-	if s.known(&cmd) || s.conflicts(&cmd) {
+	if s.known(&cmd) || s.joinSaid(cmd) || s.conflicts(&cmd) { // it may be a repeat that came while nothing was known
 		return true
 	}
 	resolved, refusal := Check(s.Hot, cmd, s.env.Kinds)
@@ -74,18 +74,20 @@ func (s *step) saidBy(a projections.Action) string {
 	return prompt.RenderInterjection(SDKActions([]projections.Action{a})[0], SDKActions(others), w.Characters, w.Seats, s.Hot.Session.Locale)
 }
 
-// unheard answers the sender of a line that nobody reads any more; it is not lost, since they keep it.
+// unheard answers the sender of a line that nobody reads any more; it is not lost, since they keep it. While the log is read anew
+// nobody can tell whether it stands there: then it is answered like the lines of a turn that has ended.
 func (s *step) unheard(in InterjectionRefused) {
 	i := slices.IndexFunc(s.Said, func(x Said) bool { return x.ID == in.ID })
-	if i < 0 || in.ExecutionID != s.Execution {
+	if i < 0 || in.ExecutionID != s.Execution || s.Phase == Recovering {
 		return
 	}
-	if s.Stop != "" {
-		s.refuse(s.Said[i].Command, CodeUnheard, unheardText)
-	} else {
-		s.refuse(s.Said[i].Command, CodeTooLate, "this turn hears no more; send it as your next line")
-	}
+	x := s.Said[i]
 	s.Said = slices.Delete(slices.Clone(s.Said), i, i+1)
+	if s.Stop != "" {
+		s.unsaid(x, CodeUnheard, unheardText)
+	} else {
+		s.unsaid(x, CodeTooLate, "this turn hears no more; send it as your next line")
+	}
 }
 
 // Codes of an interjection that did not come into its turn.
@@ -106,16 +108,25 @@ func (s *step) saidLines() []commit.Said {
 	return out
 }
 
-// tellHeard answers the senders of lines once their execution has ended.
+// tellHeard answers the senders of lines once their execution has ended, "" where it ended without a commit of its own.
 func (s *step) tellHeard(execution string) {
-	for _, x := range s.Said {
-		if req, ok := s.Hot.Session.FindRequest(x.SeatID, x.RequestID); ok && req.ExecutionID == execution {
+	said := s.Said
+	s.Said = nil
+	for _, x := range said {
+		if req, ok := s.Hot.Session.FindRequest(x.SeatID, x.RequestID); ok && execution != "" && req.ExecutionID == execution {
 			s.reply(x.Tokens, Answer{Status: Accepted, Version: s.Hot.Version, ExecutionID: execution})
 			continue
 		}
-		s.refuse(x.Command, CodeUnheard, unheardText)
+		s.unsaid(x, CodeUnheard, unheardText)
 	}
-	s.Said = nil
+}
+
+// unsaid answers the sender of a line that did not come into its turn: it is refused, unless another activation that was sent it too
+// has put it into the log, or it is being accepted here.
+func (s *step) unsaid(x Said, code, message string) {
+	if cmd := s.withSeat(x.Command); !s.known(&cmd) {
+		s.refuse(cmd, code, message)
+	}
 }
 
 // joinSaid lets a repeat of an interjection wait with the first.
