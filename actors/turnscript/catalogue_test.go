@@ -92,15 +92,7 @@ func TestTheTraceCatalogue(t *testing.T) {
 		if _, played := told[row.script]; played {
 			continue
 		}
-		file := filepath.Join("testdata", row.script+".turn")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := parse(file, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := read(t, filepath.Join("testdata", row.script+".turn"))
 		told[row.script] = []string{}
 		t.Run(row.script, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

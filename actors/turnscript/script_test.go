@@ -100,6 +100,20 @@ var stores = []struct {
 	}},
 }
 
+// read is a script that can be played.
+func read(t *testing.T, file string) script {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := parse(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.turn")
 	if err != nil || len(files) == 0 {
@@ -109,19 +123,13 @@ func TestScripts(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".turn")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := parse(file, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := read(t, file)
 			golden := strings.TrimSuffix(file, ".turn") + ".golden"
 			for _, store := range stores {
 				var got string
 				played := t.Run(store.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
+						var err error
 						if got, err = newStage(t, s, store.open(t)).play(); err != nil {
 							t.Fatal(err)
 						}
